@@ -1,0 +1,86 @@
+"""Every exception that nbtoolkit raises on its own account.
+
+    NBToolkitError
+    ├── AgentOrientedException          a model can mend it; its text is written for the model
+    │   ├── ToolNotFoundError
+    │   ├── ToolGroupInactiveError
+    │   ├── ToolJSONDecodeError
+    │   ├── ToolArgumentsError
+    │   ├── ToolInterruptedError
+    │   └── SkillNotFoundError
+    └── DeveloperOrientedException      a programmer must mend it
+
+Inside the pipeline the first kind becomes a result with state error; the second kind is raised.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "AgentOrientedException",
+    "DeveloperOrientedException",
+    "NBToolkitError",
+    "SkillNotFoundError",
+    "ToolArgumentsError",
+    "ToolGroupInactiveError",
+    "ToolInterruptedError",
+    "ToolJSONDecodeError",
+    "ToolNotFoundError",
+]
+
+
+class NBToolkitError(Exception):
+    """The root of the tree above."""
+
+
+class AgentOrientedException(NBToolkitError):  # noqa: N818 - the name is AgentScope's
+    """A fault that a model can mend.
+
+    Its text already starts with the class name, as the model is to read it.
+    """
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}: {self.message}"
+
+
+class DeveloperOrientedException(NBToolkitError):  # noqa: N818 - the name is AgentScope's
+    """A fault that a programmer must mend."""
+
+
+class ToolNotFoundError(AgentOrientedException):
+    """No tool has this name."""
+
+
+class ToolGroupInactiveError(AgentOrientedException):
+    """The tool exists in a group that isn't switched on."""
+
+
+class ToolJSONDecodeError(AgentOrientedException):
+    """The arguments that a model wrote are no JSON object and couldn't be repaired into one."""
+
+
+class ToolArgumentsError(AgentOrientedException):
+    """Arguments that don't fit the tool's schema; ``faults`` holds one line for each."""
+
+    def __init__(self, tool_name: str, faults: Sequence[str]) -> None:
+        self.tool_name = tool_name
+        self.faults = tuple(faults)
+        count = "1 argument is" if len(self.faults) == 1 else f"{len(self.faults)} arguments are"
+        lines = "".join(f"\n- {fault}" for fault in self.faults)
+        super().__init__(f"{count} wrong for the tool '{tool_name}', so it was not run:{lines}")
+
+
+class ToolInterruptedError(AgentOrientedException):
+    """The call was stopped before it ended."""
+
+
+class SkillNotFoundError(AgentOrientedException):
+    """No skill has this name."""

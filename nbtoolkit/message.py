@@ -1,0 +1,128 @@
+"""What a tool call and its result are made of: text and data blocks, the call, its states."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+__all__ = [
+    "Base64Source",
+    "DataBlock",
+    "TextBlock",
+    "ToolCallBlock",
+    "ToolCallState",
+    "ToolResultBlock",
+    "ToolResultState",
+    "URLSource",
+    "new_id",
+]
+
+_prefix = secrets.token_hex(6)
+_count = itertools.count(1)
+
+
+def _reseed() -> None:
+    global _prefix, _count
+    _prefix, _count = secrets.token_hex(6), itertools.count(1)
+
+
+# A forked child would otherwise go on counting in its parent's name.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reseed)
+
+
+def new_id() -> str:
+    """An id unique among processes; a count behind a random prefix costs a tenth of a uuid4."""
+    return f"{_prefix}{next(_count):08x}"
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat()
+
+
+class ToolResultState(StrEnum):
+    """How a call stands; one that has ended is never ``running``."""
+
+    SUCCESS = "success"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"
+    DENIED = "denied"
+    RUNNING = "running"
+
+
+class ToolCallState(StrEnum):
+    """How far a call has come on its way to a result."""
+
+    PENDING = "pending"
+    ASKING = "asking"
+    ALLOWED = "allowed"
+    SUBMITTED = "submitted"
+    FINISHED = "finished"
+
+
+class Block(BaseModel):
+    """What every block has: an id, and when it was made and ended (ISO 8601, UTC)."""
+
+    id: str = Field(default_factory=new_id)
+    created_at: str = Field(default_factory=now)
+    finished_at: str | None = None
+
+
+class TextBlock(Block):
+    """Text."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class Base64Source(BaseModel):
+    """Data carried along, as base64 text."""
+
+    type: Literal["base64"] = "base64"
+    data: str
+    media_type: str
+
+
+class URLSource(BaseModel):
+    """Data that lies elsewhere; nbtoolkit never fetches it."""
+
+    type: Literal["url"] = "url"
+    url: str
+    media_type: str
+
+
+class DataBlock(Block):
+    """An image, a sound or another file."""
+
+    type: Literal["data"] = "data"
+    source: Annotated[Base64Source | URLSource, Field(discriminator="type")]
+    name: str | None = None
+
+
+ContentBlock = Annotated[TextBlock | DataBlock, Field(discriminator="type")]
+
+
+class ToolCallBlock(Block):
+    """A tool call as a model wrote it; ``input`` is the raw JSON text."""
+
+    type: Literal["tool_call"] = "tool_call"
+    name: str
+    input: str = "{}"
+    state: ToolCallState = ToolCallState.PENDING
+
+
+class ToolResultBlock(Block):
+    """A tool's result for the model, under the id of its call."""
+
+    type: Literal["tool_result"] = "tool_result"
+    name: str
+    output: list[ContentBlock] = Field(default_factory=list)
+    state: ToolResultState = ToolResultState.RUNNING
+    metadata: dict[str, Any] = Field(default_factory=dict)

@@ -1,0 +1,177 @@
+"""ToolBase and ToolMiddlewareBase: what every tool is, and what may stand around its run.
+
+A run is one stream of chunks. ``await tool(**arguments)`` is the unguarded way in, for the programmer who holds the
+tool; an agent's calls go through Toolkit.call_tool, which asks first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision, PermissionRule
+from nbtoolkit.tool.result import ToolChunk
+
+if TYPE_CHECKING:
+    from nbtoolkit.schema import Arguments, JSONSchemaValidator
+
+__all__ = ["ChunkStream", "NextHandler", "ToolBase", "ToolMiddlewareBase", "open_stream"]
+
+ChunkStream = AsyncGenerator[ToolChunk, None]
+NextHandler = Callable[..., ChunkStream]
+
+
+class ToolMiddlewareBase:
+    """Stands around a tool's run; the first registered is outermost."""
+
+    def on_tool_call(self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler) -> ChunkStream:
+        """Be an async generator of chunks; ``next_handler(**kwargs)`` gives the chunks of what lies inside.
+
+        Other arguments than those that came in are validated and judged again. Not calling on answers in the
+        tool's place; calling on twice is a retry.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement on_tool_call as an async generator")
+
+
+class ToolBase:
+    """One tool: what a model is told of it, who may run it, and how it runs.
+
+    A subclass sets the class attributes and implements ``check_permissions`` and ``call``. ``tool_input`` is the
+    validated JSON object, defaults filled in.
+    """
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    is_concurrency_safe: bool = True
+    is_read_only: bool = False
+    is_state_injected: bool = False
+    is_external_tool: bool = False
+    is_mcp: bool = False
+    mcp_name: str | None = None
+    metadata_schema: dict[str, Any] | None = None
+    dangerous_files: ClassVar[list[str]] | list[str] = []
+    dangerous_directories: ClassVar[list[str]] | list[str] = []
+    # A sync subclass of Toolkit's pipeline asks these; see Signature for FunctionTool's own.
+    _validator: JSONSchemaValidator | None = None
+
+    def __init__(self, middlewares: list[ToolMiddlewareBase] | None = None) -> None:
+        self.middlewares: list[ToolMiddlewareBase] = list(middlewares or [])
+
+    async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
+        """What this tool itself says of the call; PASSTHROUGH where it has no opinion."""
+        raise NotImplementedError(f"{type(self).__name__} must implement check_permissions")
+
+    def call(self, **kwargs: Any) -> Awaitable[ToolChunk | ChunkStream] | ChunkStream:
+        """Run: a coroutine that gives a ToolChunk or a stream of them, or an async generator."""
+        raise NotImplementedError(f"{type(self).__name__} must implement call")
+
+    async def check_read_only(self, tool_input: dict[str, Any]) -> bool:  # noqa: ARG002 - subclasses look at it
+        """Whether this very call only reads."""
+        return self.is_read_only
+
+    async def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool:
+        """Whether a rule's content, the part in parentheses, covers this call."""
+        from nbtoolkit.permission.rule import match_arguments
+
+        return match_arguments(rule_content, tool_input)
+
+    async def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
+        """Rules that would allow calls like this one."""
+        from nbtoolkit.permission.rule import suggest_rules
+
+        return suggest_rules(self.name, tool_input)
+
+    async def check_external_result(self, result: Any) -> Any:
+        """Look at a result that was handed in for an external tool; what comes back is taken."""
+        return result
+
+    @property
+    def definition_hash(self) -> str:
+        """What a remembered grant is bound to: it changes with name, description or schema."""
+        text = json.dumps([self.name, self.description, self.input_schema], sort_keys=True, default=str)
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Two tools of one identity are the same thing registered again."""
+        return (type(self).__module__, type(self).__qualname__, self.name)
+
+    @property
+    def origin(self) -> str:
+        """Where the tool comes from, as a person reads it."""
+        return "Built-in tool" if type(self).__module__.startswith("nbtoolkit.") else f"Tool {type(self).__qualname__}"
+
+    def validate_input(self, arguments: dict[str, Any]) -> Arguments:
+        """Repair and validate a model's arguments; ToolArgumentsError lists all that is wrong."""
+        if self._validator is None:
+            from nbtoolkit.schema import JSONSchemaValidator
+
+            self._validator = JSONSchemaValidator(self.name, self.input_schema)
+        return self._validator.validate(arguments)
+
+    def run(self, arguments: Arguments, injected: dict[str, Any]) -> Awaitable[ToolChunk | ChunkStream] | ChunkStream:
+        """``call`` with arguments that were validated already."""
+        return self.call(**arguments.json, **injected)
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> ToolChunk | ChunkStream:
+        if args:
+            raise TypeError(f"the tool {self.name!r} takes keyword arguments only, but got {args!r}")
+        if self.middlewares:
+            return wrap(self, self.middlewares, lambda **inner: open_stream(self.call(**inner)))(**kwargs)
+        result = self.call(**kwargs)
+        if isinstance(result, Awaitable):
+            result = await result
+        return result
+
+
+async def open_stream(result: Awaitable[ToolChunk | ChunkStream] | ChunkStream) -> ChunkStream:
+    """The one form of a run: whatever ``call`` gave, as a stream that closes what it opened."""
+    if isinstance(result, Awaitable):
+        got = await result
+        if isinstance(got, ToolChunk):
+            yield got
+            return
+        result = got
+    try:
+        async for chunk in result:
+            yield chunk
+    finally:
+        if inspect.isasyncgen(result):
+            await result.aclose()
+
+
+def wrap(tool: ToolBase, middlewares: list[ToolMiddlewareBase], innermost: NextHandler) -> NextHandler:
+    """The onion: middlewares around ``innermost``, the first outermost."""
+    handler = innermost
+    for middleware in reversed(middlewares):
+        handler = partial(_layer, middleware, tool, handler)
+    return handler
+
+
+async def _layer(
+    middleware: ToolMiddlewareBase, tool: ToolBase, next_handler: NextHandler, /, **kwargs: Any
+) -> ChunkStream:
+    opened: list[ChunkStream] = []
+
+    def handler(**inner: Any) -> ChunkStream:
+        stream = next_handler(**inner)
+        opened.append(stream)
+        return stream
+
+    stream = middleware.on_tool_call(tool, kwargs, handler)
+    try:
+        async for chunk in stream:
+            yield chunk
+    finally:
+        # A middleware that stops early must not leave the tool running behind it.
+        await stream.aclose()
+        for inner in reversed(opened):
+            await inner.aclose()
+
+
+ALLOW = PermissionDecision(PermissionBehavior.ALLOW, "Allowed by the tool itself.")

@@ -1,0 +1,205 @@
+"""ToolChunk, one increment of a result, and ToolResponse, the chunks of one call joined.
+
+Appending costs the same for the first chunk and the two-hundred-thousandth: parts are kept as they come and joined
+when somebody looks at ``content``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
+
+from nbtoolkit.message import Base64Source, ContentBlock, DataBlock, TextBlock, ToolResultBlock, ToolResultState, new_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["TRANSIENT_METADATA", "ToolChunk", "ToolResponse"]
+
+# A snapshot of progress is worth nothing once the next one is there.
+TRANSIENT_METADATA = frozenset({"mcp_progress"})
+
+_SEVERITY = {
+    ToolResultState.RUNNING: 0,
+    ToolResultState.SUCCESS: 1,
+    ToolResultState.DENIED: 2,
+    ToolResultState.INTERRUPTED: 3,
+    ToolResultState.ERROR: 4,
+}
+
+
+class ToolChunk(BaseModel):
+    """One increment of a tool's result."""
+
+    content: list[ContentBlock] = Field(default_factory=list)
+    state: ToolResultState = ToolResultState.RUNNING
+    is_last: bool = True
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    id: str = Field(default_factory=new_id)
+    _value: Any = PrivateAttr(default=None)
+
+    @property
+    def value(self) -> Any:
+        """The Python object behind the content, where the tool returned one; not serialised."""
+        return self._value
+
+    @classmethod
+    def of(cls, text: str, state: ToolResultState = ToolResultState.RUNNING) -> ToolChunk:
+        """A chunk of one text block."""
+        return cls(content=[TextBlock(text=text)], state=state)
+
+    def with_value(self, value: object) -> ToolChunk:
+        """This chunk, carrying the Python object that its content tells of."""
+        self._value = value
+        return self
+
+
+class ToolResponse(BaseModel):
+    """The result of one call, under the call's id."""
+
+    model_config = ConfigDict(validate_assignment=False)
+
+    content: list[ContentBlock] = Field(default_factory=list)
+    state: ToolResultState = ToolResultState.RUNNING
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    id: str = Field(default_factory=new_id)
+    _value: Any = PrivateAttr(default=None)
+    _parts: list[TextBlock | DataBlock] = PrivateAttr(default_factory=list)
+    _record: Any = PrivateAttr(default=None)
+
+    if not TYPE_CHECKING:
+        # ``content`` leaves the instance while parts wait, so that looking it up comes here; a property would
+        # hide the field from pydantic.
+        def __getattr__(self, name: str) -> Any:
+            if name == "content" and "content" not in self.__dict__:
+                return self._join()
+            return super().__getattr__(name)
+
+    @property
+    def value(self) -> Any:
+        """The Python object that the tool returned; not serialised."""
+        return self._value
+
+    @property
+    def text(self) -> str:
+        """All text of the result."""
+        return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    def append_chunk(self, chunk: ToolChunk) -> ToolResponse:
+        """Add one increment: same ids join, neighbouring texts merge, metadata merges, the worst state wins."""
+        if chunk.content:
+            held = self.__dict__.pop("content", None)
+            if held is not None:
+                self._parts = list(held)
+            self._parts.extend(chunk.content)
+        if chunk.metadata:
+            self.metadata.update((k, v) for k, v in chunk.metadata.items() if k not in TRANSIENT_METADATA)
+        if _SEVERITY[chunk.state] > _SEVERITY[self.state]:
+            self.state = chunk.state
+        if chunk._value is not None:  # noqa: SLF001 - the two are one module
+            self._value = chunk._value  # noqa: SLF001
+        return self
+
+    def finish(self, state: ToolResultState = ToolResultState.SUCCESS) -> ToolResponse:
+        """End the response: one that has met nothing worse takes ``state``."""
+        if _SEVERITY[state] > _SEVERITY[self.state]:
+            self.state = state
+        return self
+
+    def to_block(self, name: str) -> ToolResultBlock:
+        """This response as the block that goes back to a model."""
+        return ToolResultBlock(id=self.id, name=name, output=self.content, state=self.state, metadata=self.metadata)
+
+    def _join(self) -> list[TextBlock | DataBlock]:
+        joined = _joined(self._parts)
+        self._parts = []
+        self.__dict__["content"] = joined
+        return joined
+
+    @model_serializer(mode="wrap")
+    def _serialise(self, handler: SerializerFunctionWrapHandler) -> Any:
+        _ = self.content
+        return handler(self)
+
+    def __repr_args__(self) -> Any:
+        _ = self.content
+        return super().__repr_args__()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ToolResponse):
+            _ = self.content, other.content
+        return super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __copy__(self) -> ToolResponse:
+        _ = self.content
+        return super().__copy__()
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> ToolResponse:
+        _ = self.content
+        return super().__deepcopy__(memo)
+
+    def _ipython_display_(self) -> None:
+        """Show nothing where the call's record is on screen already, else the record."""
+        show: Callable[[ToolResponse], None] | None = self._record
+        if show is not None:
+            show(self)
+        else:
+            print(self.text)  # noqa: T201 - a response with no notebook behind it
+
+
+class _Slot:
+    """Blocks of one id, or neighbouring texts, on their way into one block."""
+
+    __slots__ = ("first", "parts")
+
+    def __init__(self, first: TextBlock | DataBlock) -> None:
+        self.first = first
+        self.parts: list[TextBlock | DataBlock] = [first]
+
+    def block(self) -> TextBlock | DataBlock:
+        if len(self.parts) == 1:
+            return self.first
+        if isinstance(self.first, TextBlock):
+            text = "".join(part.text for part in self.parts if isinstance(part, TextBlock))
+            return self.first.model_copy(update={"text": text})
+        data = b"".join(_decoded(part) for part in self.parts if isinstance(part, DataBlock))
+        source = self.first.source.model_copy(update={"data": base64.b64encode(data).decode()})
+        return self.first.model_copy(update={"source": source})
+
+
+def _decoded(block: DataBlock) -> bytes:
+    data = block.source.data if isinstance(block.source, Base64Source) else ""
+    try:
+        return base64.b64decode(data + "=" * (-len(data) % 4))
+    except binascii.Error:
+        return b""
+
+
+def _joined(parts: list[TextBlock | DataBlock]) -> list[TextBlock | DataBlock]:
+    slots: list[_Slot] = []
+    by_id: dict[str, _Slot] = {}
+    last: _Slot | None = None
+    for part in parts:
+        slot = by_id.get(part.id)
+        if slot is not None and _joins(slot.first, part):
+            slot.parts.append(part)
+            continue
+        if last is not None and isinstance(part, TextBlock) and isinstance(last.first, TextBlock):
+            last.parts.append(part)
+            by_id[part.id] = last
+            continue
+        last = _Slot(part)
+        slots.append(last)
+        by_id[part.id] = last
+    return [slot.block() for slot in slots]
+
+
+def _joins(first: TextBlock | DataBlock, part: TextBlock | DataBlock) -> bool:
+    if isinstance(first, TextBlock) or isinstance(part, TextBlock):
+        return isinstance(first, TextBlock) and isinstance(part, TextBlock)
+    return isinstance(first.source, Base64Source) and isinstance(part.source, Base64Source)
