@@ -1,0 +1,72 @@
+# Each target makes what it needs, from the package registries alone.
+#
+#   make lab     JupyterLab on the quickstart (make lab ARGS=--no-browser for a server)
+#   make demo    the quickstart without a browser: runs it and prints what a reader would see
+#   make check   ruff and mypy
+#   make format  ruff's formatter and its safe fixes
+#   make test    check, then every test: in-process, notebooks, real kernels, real front ends
+#   make clean   remove the environments and caches
+
+PYTHON ?= python3
+PY := .venv/bin/python
+# One version of ipykernel a line; each gets an environment of its own.
+KERNELS := $(shell cat tests/kernels.txt)
+KERNEL_STAMPS := $(KERNELS:%=.venvs/ipykernel-%/.made)
+QUICKSTART := notebooks/01_quickstart.ipynb
+# Jupyter refuses to run as root unless told.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.PHONY: lab demo check format test environments chromium clean
+
+lab: .venv/.notebooks
+	$(PY) -m jupyterlab $(AS_ROOT) $(ARGS) $(QUICKSTART)
+
+demo: .venv/.notebooks
+	$(PY) -m nbconvert --log-level=WARN --to=markdown --execute --stdout \
+		--NbConvertBase.display_data_priority=text/plain $(QUICKSTART)
+
+check: .venv/.dev
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+format: .venv/.dev
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+test: chromium
+	$(MAKE) -j2 environments
+	$(MAKE) check
+	$(PY) -m pytest --nbval --nbval-current-env tests notebooks $(ARGS)
+
+environments: .venv/.dev $(KERNEL_STAMPS)
+
+.venv/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "nbtoolkit needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version); say make PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/.notebooks: .venv/pyvenv.cfg pyproject.toml
+	$(PY) -m pip install --quiet --editable '.[notebooks]'
+	@touch $@
+
+.venv/.dev: .venv/pyvenv.cfg pyproject.toml
+	$(PY) -m pip install --quiet --editable '.[dev]'
+	@touch $@ .venv/.notebooks
+
+# Only what a kernel needs: the tests speak to it from the main environment.
+.venvs/ipykernel-%/.made: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --no-compile 'ipykernel==$*' --editable .
+	@touch $@
+
+# The browser tests say so themselves when there is none: skipped on a desk, failed in CI.
+chromium:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core fonts-liberation >/dev/null; \
+	fi || echo "Chromium could not be installed; the browser tests will say what they miss." >&2
+
+clean:
+	rm -rf .venv .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis
