@@ -1,0 +1,68 @@
+"""Give any agent your notebook's functions, MCP servers and files, and keep your hand on the switch, inside the cell.
+
+Names are loaded when they are first used: importing the package loads no IPython, no ipywidgets and no MCP.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nbtoolkit.hooks import get_toolkit as get_toolkit
+    from nbtoolkit.mcp import HttpMCPConfig as HttpMCPConfig
+    from nbtoolkit.mcp import MCPClient as MCPClient
+    from nbtoolkit.mcp import StdioMCPConfig as StdioMCPConfig
+    from nbtoolkit.notebook import load_ipython_extension as load_ipython_extension
+    from nbtoolkit.notebook import unload_ipython_extension as unload_ipython_extension
+    from nbtoolkit.permission.rule import PermissionMode as PermissionMode
+    from nbtoolkit.permission.rule import PermissionRule as PermissionRule
+    from nbtoolkit.tool.base import ToolBase as ToolBase
+    from nbtoolkit.tool.function import FunctionTool as FunctionTool
+    from nbtoolkit.tool.group import ToolGroup as ToolGroup
+    from nbtoolkit.tool.toolkit import Toolkit as Toolkit
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "FunctionTool": "nbtoolkit.tool.function",
+    "HttpMCPConfig": "nbtoolkit.mcp",
+    "MCPClient": "nbtoolkit.mcp",
+    "PermissionMode": "nbtoolkit.permission.rule",
+    "PermissionRule": "nbtoolkit.permission.rule",
+    "StdioMCPConfig": "nbtoolkit.mcp",
+    "ToolBase": "nbtoolkit.tool.base",
+    "ToolGroup": "nbtoolkit.tool.group",
+    "Toolkit": "nbtoolkit.tool.toolkit",
+    "get_toolkit": "nbtoolkit.hooks",
+    "load_ipython_extension": "nbtoolkit.notebook",
+    "unload_ipython_extension": "nbtoolkit.notebook",
+}
+
+__all__ = [
+    "FunctionTool",
+    "HttpMCPConfig",
+    "MCPClient",
+    "PermissionMode",
+    "PermissionRule",
+    "StdioMCPConfig",
+    "ToolBase",
+    "ToolGroup",
+    "Toolkit",
+    "get_toolkit",
+    "load_ipython_extension",
+    "unload_ipython_extension",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'nbtoolkit' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

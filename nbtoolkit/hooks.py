@@ -1,0 +1,71 @@
+"""Where a notebook, or another host, plugs itself in below the packages that know it.
+
+Nothing here imports a notebook. Without a host the defaults are a script's: coroutines run in a loop of their own and
+nobody answers a question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from nbtoolkit.permission.approval import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from nbtoolkit.permission.approval import Approver
+    from nbtoolkit.tool.log import LogEntry
+    from nbtoolkit.tool.result import ToolChunk, ToolResponse
+    from nbtoolkit.tool.run import ToolCall
+    from nbtoolkit.tool.toolkit import Toolkit
+
+__all__ = ["CallObserver", "default_approver", "drive", "get_toolkit", "observers", "origin"]
+
+T = TypeVar("T")
+
+
+class CallObserver(Protocol):
+    """Is told of every toolkit's calls; what it raises is logged and goes no further."""
+
+    def started(self, call: ToolCall) -> None:
+        """The call was judged and allowed, and its tool begins."""
+
+    def chunk(self, call: ToolCall, chunk: ToolChunk) -> None:
+        """The tool gave an increment."""
+
+    def ended(self, call: ToolCall, entry: LogEntry, response: ToolResponse) -> None:
+        """The call has its result, whatever that is."""
+
+
+def _drive(coroutine: Coroutine[Any, Any, T]) -> T:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    from nbtoolkit.loops import drive as nested
+
+    return nested(coroutine)
+
+
+def _origin() -> Origin:
+    return Origin("script")
+
+
+_toolkit: Toolkit | None = None
+
+
+def get_toolkit() -> Toolkit:
+    """The process's own toolkit, made when first asked for."""
+    global _toolkit
+    if _toolkit is None:
+        from nbtoolkit.tool.toolkit import Toolkit
+
+        _toolkit = Toolkit()
+    return _toolkit
+
+
+drive: Callable[[Coroutine[Any, Any, Any]], Any] = _drive
+default_approver: Approver | None = None
+origin: Callable[[], Origin] = _origin
+observers: list[CallObserver] = []

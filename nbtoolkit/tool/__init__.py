@@ -1,0 +1,66 @@
+"""Tools, the toolkit that holds them, and what their calls give.
+
+Names are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nbtoolkit.mcp.tool import MCPTool as MCPTool
+    from nbtoolkit.schema import ParamsBase as ParamsBase
+    from nbtoolkit.skill import SkillViewer as SkillViewer
+    from nbtoolkit.tool.base import ToolBase as ToolBase
+    from nbtoolkit.tool.base import ToolMiddlewareBase as ToolMiddlewareBase
+    from nbtoolkit.tool.function import FunctionTool as FunctionTool
+    from nbtoolkit.tool.function import tool as tool
+    from nbtoolkit.tool.group import ResetTools as ResetTools
+    from nbtoolkit.tool.group import ToolGroup as ToolGroup
+    from nbtoolkit.tool.result import ToolChunk as ToolChunk
+    from nbtoolkit.tool.result import ToolResponse as ToolResponse
+    from nbtoolkit.tool.toolkit import Toolkit as Toolkit
+
+_HOMES = {
+    "FunctionTool": "nbtoolkit.tool.function",
+    "MCPTool": "nbtoolkit.mcp.tool",
+    "ParamsBase": "nbtoolkit.schema",
+    "ResetTools": "nbtoolkit.tool.group",
+    "SkillViewer": "nbtoolkit.skill",
+    "ToolBase": "nbtoolkit.tool.base",
+    "ToolChunk": "nbtoolkit.tool.result",
+    "ToolGroup": "nbtoolkit.tool.group",
+    "ToolMiddlewareBase": "nbtoolkit.tool.base",
+    "ToolResponse": "nbtoolkit.tool.result",
+    "Toolkit": "nbtoolkit.tool.toolkit",
+    "tool": "nbtoolkit.tool.function",
+}
+
+__all__ = [
+    "FunctionTool",
+    "MCPTool",
+    "ParamsBase",
+    "ResetTools",
+    "SkillViewer",
+    "ToolBase",
+    "ToolChunk",
+    "ToolGroup",
+    "ToolMiddlewareBase",
+    "ToolResponse",
+    "Toolkit",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'nbtoolkit.tool' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

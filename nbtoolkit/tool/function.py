@@ -1,0 +1,303 @@
+"""FunctionTool, a tool made of any callable, and the decorator ``tool``."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextvars import copy_context
+from functools import partial
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from nbtoolkit import hooks
+from nbtoolkit.message import TextBlock, ToolResultState
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
+from nbtoolkit.schema import Arguments, Signature
+from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
+from nbtoolkit.tool.content import MAX_RESULT_CHARS, to_chunk
+from nbtoolkit.tool.result import ToolChunk
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from pydantic import BaseModel
+
+    from nbtoolkit.tool.toolkit import Toolkit
+
+__all__ = ["FunctionTool", "tool"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_ASK = PermissionDecision(PermissionBehavior.ASK, "A function may do anything, so each call is asked about.")
+
+
+class FunctionTool(ToolBase):
+    """A Python callable as a tool.
+
+    ``thread=True`` runs a sync function in a worker thread, ``executor`` on any concurrent.futures.Executor; else it
+    runs in the thread that called. ValueError for a name that providers refuse, TypeError for a parameter that JSON
+    can't carry where no notebook offers its variables.
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        name: str | None = None,
+        description: str | None = None,
+        input_schema: dict[str, Any] | type[BaseModel] | None = None,
+        is_concurrency_safe: bool = True,
+        is_read_only: bool = False,
+        is_state_injected: bool = False,
+        middlewares: list[ToolMiddlewareBase] | None = None,
+        permission: PermissionDecision | None = None,
+        *,
+        thread: bool = False,
+        executor: Executor | None = None,
+        max_result_chars: int = MAX_RESULT_CHARS,
+    ) -> None:
+        super().__init__(middlewares)
+        self.func = func
+        self.signature = Signature(
+            func,
+            name=name,
+            description=description,
+            input_schema=input_schema,
+            hidden=("_agent_state",) if is_state_injected else (),
+        )
+        self.name = self.signature.name
+        self.is_concurrency_safe = is_concurrency_safe
+        self.is_read_only = is_read_only
+        self.is_state_injected = is_state_injected
+        self.permission = permission
+        self.thread = thread
+        self.executor = executor
+        self.max_result_chars = max_result_chars
+        self._definition_hash: str | None = None
+
+    # Looked up late: a thousand tools are registered for the ten that a session calls.
+    @property
+    def description(self) -> str:  # type: ignore[override]
+        """What a model is told that the tool does."""
+        return self.signature.description
+
+    @property
+    def input_schema(self) -> dict[str, Any]:  # type: ignore[override]
+        """The JSON Schema of the arguments."""
+        return self.signature.input_schema
+
+    @property
+    def definition_hash(self) -> str:
+        """What a remembered grant is bound to: it changes with the signature or the source."""
+        if self._definition_hash is None:
+            code = hashlib.sha256(super().definition_hash.encode())
+            code.update(_source(self.func).encode())
+            self._definition_hash = "sha256:" + code.hexdigest()
+        return self._definition_hash
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Module and qualified name: a cell that is run again defines the same thing."""
+        func = self.func
+        while isinstance(func, partial):
+            func = func.func
+        named = func if hasattr(func, "__qualname__") else type(func)
+        return (str(getattr(named, "__module__", "")), str(getattr(named, "__qualname__", self.name)))
+
+    @property
+    def origin(self) -> str:
+        """Where the tool comes from, as a person reads it."""
+        module = self.identity[0]
+        return "Your function" if module == "__main__" else f"Function from {module}"
+
+    async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:  # noqa: ARG002
+        """The decision that was fixed for this tool, else ASK."""
+        return self.permission or _ASK
+
+    def validate_input(self, arguments: dict[str, Any]) -> Arguments:
+        """Repair and validate a model's arguments; ToolArgumentsError lists all that is wrong."""
+        return self.signature.validate(arguments)
+
+    def call(self, **kwargs: Any) -> Awaitable[ToolChunk | ChunkStream]:
+        """Validate the arguments and run the function."""
+        injected = {}
+        if self.is_state_injected and "_agent_state" in kwargs:
+            injected["_agent_state"] = kwargs.pop("_agent_state")
+        return self.run(self.signature.validate(kwargs), injected)
+
+    async def run(self, arguments: Arguments, injected: dict[str, Any]) -> ToolChunk | ChunkStream:
+        """Run the function with arguments that were validated already."""
+        args, kwargs = arguments.bind()
+        if injected:
+            kwargs.update(injected)
+        if self.thread or self.executor is not None:
+            value = await self._elsewhere(partial(self.func, *args, **kwargs))
+        else:
+            value = self.func(*args, **kwargs)
+        kind = type(value)
+        if kind is CoroutineType or (kind not in _PLAIN and inspect.isawaitable(value)):
+            value = await value
+            kind = type(value)
+        if kind is AsyncGeneratorType:
+            return self._stream_async(value)
+        if kind is GeneratorType:
+            return self._stream(value)
+        return to_chunk(value, self.max_result_chars)
+
+    async def _elsewhere(self, job: Callable[[], Any]) -> Any:
+        import asyncio
+
+        if self.executor is not None:
+            return await asyncio.wrap_future(self.executor.submit(job))
+        return await _in_thread(job, self.name)
+
+    async def _stream(self, generator: Generator[Any, Any, Any]) -> ChunkStream:
+        gathered = _Gathered(self.max_result_chars)
+        try:
+            while True:
+                try:
+                    item = await self._elsewhere(partial(_next, generator)) if self.thread else next(generator)
+                except StopIteration as stop:
+                    yield gathered.last(stop.value)
+                    return
+                if isinstance(item, _Ended):
+                    yield gathered.last(item.value)
+                    return
+                yield gathered.chunk(item)
+        finally:
+            generator.close()
+
+    async def _stream_async(self, generator: AsyncGenerator[Any, Any]) -> ChunkStream:
+        gathered = _Gathered(self.max_result_chars)
+        try:
+            async for item in generator:
+                yield gathered.chunk(item)
+            yield gathered.last(None)
+        finally:
+            await generator.aclose()
+
+
+_PLAIN = frozenset({str, int, float, bool, dict, list, tuple, type(None)})
+
+
+class _Ended:
+    """A generator's end and return value, from a worker thread: StopIteration can't cross a future."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+def _next(generator: Generator[Any, Any, Any]) -> Any:
+    try:
+        return next(generator)
+    except StopIteration as stop:
+        return _Ended(stop.value)
+
+
+class _Gathered:
+    """What a generator yielded, for the response's value: one text where all were text, else a list."""
+
+    def __init__(self, max_chars: int) -> None:
+        self.max_chars = max_chars
+        self.items: list[Any] = []
+        # One block all along: what follows is appended to it.
+        self.block = TextBlock(text="")
+
+    def chunk(self, item: object) -> ToolChunk:
+        if isinstance(item, ToolChunk):
+            return item.model_copy(update={"is_last": False}) if item.is_last else item
+        self.items.append(item)
+        if isinstance(item, str):
+            return ToolChunk(content=[self.block.model_copy(update={"text": item})], is_last=False)
+        made = to_chunk(item, self.max_chars)
+        return ToolChunk(content=made.content, is_last=False)
+
+    def last(self, returned: object) -> ToolChunk:
+        if returned is not None:
+            return to_chunk(returned, self.max_chars)
+        texts = [item for item in self.items if isinstance(item, str)]
+        value: Any = "".join(texts) if len(texts) == len(self.items) else self.items
+        chunk = ToolChunk(state=ToolResultState.RUNNING)
+        return chunk.with_value(value) if self.items else chunk
+
+
+async def _in_thread(job: Callable[[], Any], name: str) -> Any:
+    """Run in a thread of its own, with this context's variables.
+
+    A daemon, unlike asyncio.to_thread's: a function that never ends must not keep the kernel from going.
+    """
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    context = copy_context()
+
+    def settle(setter: Callable[[Any], None], value: object) -> None:
+        if not future.done():
+            setter(value)
+
+    def work() -> None:
+        outcome: tuple[Callable[[Any], None], object]
+        try:
+            result = context.run(job)
+        except StopIteration as stop:
+            # A future refuses this one, and the waiter would wait for ever.
+            error = RuntimeError(f"the tool raised StopIteration({stop.value!r})")
+            outcome = (future.set_exception, error)
+        except BaseException as error:  # noqa: BLE001 - it is handed to the waiter, whatever it is
+            outcome = (future.set_exception, error)
+        else:
+            outcome = (future.set_result, result)
+        try:
+            loop.call_soon_threadsafe(settle, *outcome)
+        except RuntimeError:
+            return  # the loop was closed: nobody waits any more
+
+    threading.Thread(target=work, name=f"nbtoolkit-tool-{name}", daemon=True).start()
+    return await future
+
+
+def _source(func: Callable[..., Any]) -> str:
+    target = inspect.unwrap(func) if not isinstance(func, partial) else func.func
+    try:
+        return inspect.getsource(target)
+    except (OSError, TypeError):
+        code = getattr(target, "__code__", None)
+        return "" if code is None else code.co_code.hex() + repr(code.co_consts)
+
+
+@overload
+def tool(func: F, /) -> F: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    input_schema: dict[str, Any] | type[BaseModel] | None = None,
+    is_concurrency_safe: bool = True,
+    is_read_only: bool = False,
+    is_state_injected: bool = False,
+    middlewares: list[ToolMiddlewareBase] | None = None,
+    permission: PermissionDecision | None = None,
+    thread: bool = False,
+    executor: Executor | None = None,
+    max_result_chars: int = MAX_RESULT_CHARS,
+    group: str = "basic",
+    toolkit: Toolkit | None = None,
+) -> Callable[[F], F]: ...
+def tool(
+    func: F | None = None, /, *, group: str = "basic", toolkit: Toolkit | None = None, **options: Any
+) -> F | Callable[[F], F]:
+    """Register a function with the notebook's toolkit, or ``toolkit``, and give it back unchanged.
+
+    Takes FunctionTool's options, and ``group``, which is made where it isn't there. Registering the same function
+    again replaces it in place.
+    """
+
+    def register(target: F) -> F:
+        owner = hooks.get_toolkit() if toolkit is None else toolkit
+        owner.register(FunctionTool(target, **options), group)
+        return target
+
+    return register if func is None else register(func)

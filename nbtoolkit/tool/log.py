@@ -1,0 +1,229 @@
+"""The journal of calls: who called what, what was decided and by whom, how it ended.
+
+Bounded: the oldest entries go when ``maxlen`` is reached, and the count of those that went is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.message import ToolResultState
+from nbtoolkit.permission.rule import PermissionBehavior
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pandas as pd
+
+    from nbtoolkit.permission.approval import Approval, Origin
+
+__all__ = ["CallLog", "LogEntry", "Results"]
+
+# A day of a busy agent; an entry holds its arguments and no result, about 1 kB.
+MAX_ENTRIES = 10_000
+# Values are kept alive for later cells, so they are fewer than the entries that tell of them.
+MAX_RESULTS = 200
+
+_SCOPE_WORDS = {
+    "cell": "for the rest of this cell",
+    "kernel": "for this kernel",
+    "project": "for this project",
+    "user": "everywhere",
+}
+
+
+@dataclass(slots=True)
+class LogEntry:
+    """One call that ended. ``waited`` and ``seconds`` are seconds, ``size`` characters of the result."""
+
+    number: int
+    id: str
+    tool: str
+    origin: str
+    tool_input: dict[str, Any]
+    asked_by: Origin
+    started_at: str
+    mended: tuple[str, ...] = ()
+    behavior: PermissionBehavior | None = None
+    reason: str | None = None
+    approval: Approval | None = None
+    state: ToolResultState = ToolResultState.RUNNING
+    waited: float = 0.0
+    seconds: float = 0.0
+    size: int = 0
+    edited: bool = False
+    variables: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """What was decided, the same for a person's click and a script's answer."""
+        if self.approval is not None:
+            words = _approval_words(self.approval)
+            return f"{words}, edited" if self.edited and self.approval.kind == "allow" else words
+        if self.behavior is None:
+            return "not run"
+        if self.behavior is PermissionBehavior.ALLOW:
+            return "allowed" + _because(self.reason)
+        if self.behavior is PermissionBehavior.DENY:
+            return "denied" + _because(self.reason)
+        return "not answered"
+
+    @property
+    def decided_by(self) -> str:
+        """Who or what had the last word: ``person``, ``script``, ``policy``, or the engine's reason."""
+        if self.approval is not None:
+            return self.approval.by
+        return self.reason or ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as JSON-able values."""
+        return {
+            "number": self.number,
+            "id": self.id,
+            "tool": self.tool,
+            "origin": self.origin,
+            "tool_input": self.tool_input,
+            "asked_by": self.asked_by.kind if self.asked_by.name is None else self.asked_by.name,
+            "mended": list(self.mended),
+            "decision": self.words,
+            "decided_by": self.decided_by,
+            "state": self.state.value,
+            "started_at": self.started_at,
+            "waited": round(self.waited, 6),
+            "seconds": round(self.seconds, 6),
+            "size": self.size,
+        }
+
+
+def _because(reason: str | None) -> str:
+    if not reason:
+        return ""
+    if reason.startswith("Rule: "):
+        return " by " + reason.removeprefix("Rule: ")
+    if reason in {"read-only", "safety"}:
+        return f" as {reason}" if reason == "read-only" else " for safety"
+    if reason in {"default", "accept_edits", "explore", "bypass", "dont_ask"}:
+        return f" by mode {reason}"
+    return f": {reason}"
+
+
+def _approval_words(approval: Approval) -> str:
+    kind = approval.kind
+    if kind == "deny":
+        return f"denied: “{approval.reason}”" if approval.reason else "denied"
+    if kind == "respond":
+        return "answered by you"
+    if kind == "edit":
+        # The last word on an edited call is the answer to the question that followed.
+        return "edited"
+    scope = _SCOPE_WORDS.get(approval.scope)
+    return "allowed once" if scope is None else f"allowed, and always {scope}"
+
+
+class CallLog:
+    """The calls of one toolkit, oldest first; ``log[7]`` is the call number 7."""
+
+    def __init__(self, maxlen: int = MAX_ENTRIES) -> None:
+        self._entries: deque[LogEntry] = deque(maxlen=maxlen)
+        self._count = 0
+
+    def next_number(self) -> int:
+        """A number for a call that begins."""
+        self._count += 1
+        return self._count
+
+    def append(self, entry: LogEntry) -> None:
+        """Keep an entry."""
+        self._entries.append(entry)
+
+    def clear(self) -> None:
+        """Forget all entries; the numbers go on."""
+        self._entries.clear()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[LogEntry]:
+        return iter(tuple(self._entries))
+
+    def __getitem__(self, number: int) -> LogEntry:
+        for entry in reversed(self._entries):
+            if entry.number == number:
+                return entry
+        held = f"{self._entries[0].number} to {self._entries[-1].number}" if self._entries else "none"
+        raise KeyError(f"the log holds no call number {number!r}; it holds {held}")
+
+    def to_jsonl(self, path: str | Path | None = None) -> str:
+        """The entries as JSON lines, written to ``path`` where one is given."""
+        text = "".join(json.dumps(entry.to_dict(), ensure_ascii=False, default=str) + "\n" for entry in self)
+        if path is not None:
+            from pathlib import Path
+
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """The entries as a pandas DataFrame, one row each; ImportError where pandas is missing."""
+        import pandas as pd
+
+        columns = [*_EMPTY]
+        return pd.DataFrame([entry.to_dict() for entry in self], columns=columns)
+
+
+_EMPTY = (
+    "number",
+    "id",
+    "tool",
+    "origin",
+    "tool_input",
+    "asked_by",
+    "mended",
+    "decision",
+    "decided_by",
+    "state",
+    "started_at",
+    "waited",
+    "seconds",
+    "size",
+)
+
+
+class Results:
+    """The Python objects that calls returned, by call number; the oldest go first."""
+
+    def __init__(self, maxlen: int = MAX_RESULTS) -> None:
+        self._values: dict[int, Any] = {}
+        self._maxlen = maxlen
+
+    def keep(self, number: int, value: object) -> None:
+        """Hold the value of one call."""
+        self._values[number] = value
+        if len(self._values) > self._maxlen:
+            self._values.pop(next(iter(self._values)))
+
+    def clear(self) -> None:
+        """Let all values go."""
+        self._values.clear()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(tuple(self._values))
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._values
+
+    def __getitem__(self, number: int) -> Any:
+        try:
+            return self._values[number]
+        except KeyError:
+            held = ", ".join(map(str, self._values)) or "none"
+            raise KeyError(f"no result is kept for call {number!r}; kept are {held}") from None
+
+    def __repr__(self) -> str:
+        return "Results(" + ", ".join(f"{n}: {type(v).__name__}" for n, v in self._values.items()) + ")"

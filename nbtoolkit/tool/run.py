@@ -1,0 +1,416 @@
+"""One call, from look-up to log: the only way that a tool runs for an agent.
+
+look up → parse and repair → validate → judge → ask if need be → middlewares → the tool's stream → one response → log.
+What a model or a person can mend is a result; what a programmer must mend raises; an interrupt or a cancellation is
+recorded and goes on up. Every step of that order stands in this module once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit import hooks
+from nbtoolkit.exception import AgentOrientedException, DeveloperOrientedException
+from nbtoolkit.message import TextBlock, ToolCallBlock, ToolCallState, ToolResultState, new_id, now
+from nbtoolkit.permission.approval import Approval, ApprovalRequest, ask
+from nbtoolkit.permission.rule import PermissionBehavior
+from nbtoolkit.schema import parse_arguments
+from nbtoolkit.tool.base import ChunkStream, ToolBase, open_stream, wrap
+from nbtoolkit.tool.content import cut, to_blocks
+from nbtoolkit.tool.log import LogEntry
+from nbtoolkit.tool.result import ToolChunk, ToolResponse
+
+if TYPE_CHECKING:
+    from nbtoolkit.permission.approval import Approver
+    from nbtoolkit.permission.engine import Judgement, PermissionEngine
+    from nbtoolkit.schema import Arguments
+    from nbtoolkit.state import AgentState
+    from nbtoolkit.tool.toolkit import Toolkit
+
+__all__ = ["ToolCall", "own_lines"]
+
+logger = logging.getLogger("nbtoolkit")
+
+# A model that edits its call over and over, or rules that send it round, must come to an end.
+MAX_ROUNDS = 20
+
+
+class _Refused(Exception):  # noqa: N818 - a way out of the steps, not an error
+    """The call ends here with this chunk and doesn't run."""
+
+    def __init__(self, chunk: ToolChunk) -> None:
+        super().__init__()
+        self.chunk = chunk
+
+
+class ToolCall:
+    """A call under way: await it for the ToolResponse, or iterate for its chunks and the ToolResponse at the end.
+
+    It runs once; ``cancel`` stops it from any thread and leaves its response ``interrupted``.
+    """
+
+    __slots__ = (
+        "_judged",
+        "_loop",
+        "_stopped",
+        "_task",
+        "approval",
+        "approver",
+        "arguments",
+        "block",
+        "context",
+        "entry",
+        "judgement",
+        "origin",
+        "request",
+        "response",
+        "state",
+        "tool",
+        "toolkit",
+    )
+
+    def __init__(
+        self,
+        toolkit: Toolkit,
+        block: ToolCallBlock,
+        state: AgentState | None = None,
+        approver: Approver | None = None,
+        arguments: dict[str, Any] | None = None,
+    ) -> None:
+        self.toolkit = toolkit
+        self.block = block
+        self.state = toolkit.state if state is None else state
+        self.approver = approver
+        # Given as an object by the programmer, else parsed from the block's raw text.
+        self.arguments = arguments
+        self.tool: ToolBase | None = None
+        self.judgement: Judgement | None = None
+        self.request: ApprovalRequest | None = None
+        self.approval: Approval | None = None
+        self.entry: LogEntry | None = None
+        self.response: ToolResponse | None = None
+        self.context: dict[str, Any] = {}
+        self.origin = hooks.origin()
+        self._judged: Arguments | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopped = False
+
+    @property
+    def id(self) -> str:
+        """The id of call and response."""
+        return self.block.id
+
+    @property
+    def name(self) -> str:
+        """The tool's name as it was called."""
+        return self.block.name
+
+    @property
+    def tool_input(self) -> dict[str, Any]:
+        """The validated arguments; what came in, before that."""
+        if self._judged is not None:
+            return self._judged.json
+        return self.arguments if self.arguments is not None else {}
+
+    def cancel(self) -> None:
+        """Stop the call from any thread; the cell or agent that awaits it goes on with an interrupted response."""
+        self._stopped = True
+        if self._loop is not None and self._task is not None:
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    def __await__(self) -> Generator[Any, None, ToolResponse]:
+        return self._complete().__await__()
+
+    def __aiter__(self) -> AsyncIterator[ToolChunk | ToolResponse]:
+        return self._iterate()
+
+    # ------------------------------------------------------------------ the two ways to consume it
+    async def _complete(self) -> ToolResponse:
+        response, entry = self._begin()
+        try:
+            try:
+                await self._prepare(entry)
+                await self._run(response, entry)
+            except BaseException as error:
+                self._fail(error, response)
+        finally:
+            self._end(response, entry)
+        return response
+
+    async def _iterate(self) -> AsyncGenerator[ToolChunk | ToolResponse, None]:
+        response, entry = self._begin()
+        try:
+            try:
+                await self._prepare(entry)
+                stream = self._open(entry)
+                try:
+                    async for chunk in stream:
+                        self._take(chunk, response)
+                        yield chunk
+                finally:
+                    await stream.aclose()
+            except BaseException as error:
+                failed = self._fail(error, response)
+                yield failed
+        finally:
+            self._end(response, entry)
+        yield response
+
+    def _begin(self) -> tuple[ToolResponse, LogEntry]:
+        if self.response is not None:
+            raise DeveloperOrientedException(
+                f"the call {self.name!r} has run already; make a new one with toolkit.call_tool"
+            )
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self.response = ToolResponse(id=self.block.id)
+        self.entry = LogEntry(
+            number=self.toolkit.log.next_number(),
+            id=self.block.id,
+            tool=self.block.name,
+            origin="",
+            tool_input=self.arguments if self.arguments is not None else {},
+            asked_by=self.origin,
+            started_at=now(),
+            seconds=time.perf_counter(),
+        )
+        return self.response, self.entry
+
+    # ------------------------------------------------------------------ up to the permission
+    async def _prepare(self, entry: LogEntry) -> None:
+        tool = await self.toolkit.find(self.block.name, self.state)
+        self.tool = tool
+        entry.origin = tool.origin
+        arguments = self.arguments
+        mended: tuple[str, ...] = ()
+        if arguments is None:
+            arguments, mended = parse_arguments(tool.name, self.block.input)
+            entry.tool_input = arguments
+        judged = tool.validate_input(arguments)
+        entry.mended = mended + judged.mended if mended or judged.mended else ()
+        await self._permit(tool, judged, entry)
+        self.block.state = ToolCallState.ALLOWED
+        for observer in hooks.observers:
+            _tell(observer.started, self)
+
+    async def _permit(self, tool: ToolBase, judged: Arguments, entry: LogEntry) -> None:
+        """Judge, and ask, until these arguments are allowed; anything else leaves by _Refused."""
+        engine = self.toolkit.engine_for(self.state)
+        updated = False
+        for _ in range(MAX_ROUNDS):
+            self._judged = judged
+            entry.tool_input = judged.json
+            if judged.variables:
+                entry.variables = {path: describe(value) for path, value in judged.variables.items()}
+            judgement = await engine.judge(tool, judged.json)
+            decision = judgement.decision
+            self.judgement = judgement
+            entry.behavior, entry.reason = decision.behavior, decision.decision_reason
+            if decision.updated_input is not None and decision.updated_input != judged.json and not updated:
+                # What the tool's check puts in the arguments' place is what will be shown and run.
+                updated = True
+                judged = tool.validate_input(decision.updated_input)
+                continue
+            if decision.behavior is PermissionBehavior.ALLOW:
+                return
+            if decision.behavior is PermissionBehavior.DENY:
+                raise _Refused(_denied(decision.message))
+            approval = await self._ask(engine, tool, judged, judgement, entry)
+            if approval.kind == "edit":
+                judged = tool.validate_input(approval.tool_input or {})
+                entry.edited = True
+                continue
+            return
+        raise _Refused(_denied(f"The call was changed {MAX_ROUNDS} times without an end."))
+
+    async def _ask(
+        self, engine: PermissionEngine, tool: ToolBase, judged: Arguments, judgement: Judgement, entry: LogEntry
+    ) -> Approval:
+        self.block.state = ToolCallState.ASKING
+        approver = self.approver or self.toolkit.approver or hooks.default_approver
+        decision = judgement.decision
+        self.request = request = ApprovalRequest(
+            id=self.block.id,
+            tool=tool,
+            tool_input=judged.json,
+            decision=decision,
+            subjects=judgement.subjects,
+            suggested_rules=tuple(decision.suggested_rules or ()),
+            origin=self.origin,
+            judgement=judgement,
+            variables=judged.variables,
+        )
+        began = time.perf_counter()
+        try:
+            if approver is None:
+                approval = Approval.deny("nobody is there to answer", by="policy")
+            else:
+                approval = await ask(approver, request)
+        finally:
+            entry.waited += time.perf_counter() - began
+        self.approval = entry.approval = approval
+        if approval.kind == "deny":
+            raise _Refused(_denied(_denial(approval)))
+        if approval.kind == "respond":
+            chunk = ToolChunk(content=to_blocks(approval.content), state=ToolResultState.SUCCESS)
+            raise _Refused(chunk.with_value(approval.content))
+        if approval.kind == "allow" and approval.scope != "call":
+            self.toolkit.remember(engine, approval, request)
+        return approval
+
+    # ------------------------------------------------------------------ the run
+    async def _run(self, response: ToolResponse, entry: LogEntry) -> None:
+        tool, judged = self.tool, self._judged
+        if tool is not None and judged is not None and not tool.middlewares and not tool.is_external_tool:
+            # One chunk and nothing around it: the usual call, without the cost of a stream.
+            result = tool.run(judged, self._injected(tool))
+            if isinstance(result, Awaitable):
+                got = await result
+                if isinstance(got, ToolChunk):
+                    self._take(got, response)
+                    return
+                result = got
+            stream = open_stream(result)
+        else:
+            stream = self._open(entry)
+        try:
+            async for chunk in stream:
+                self._take(chunk, response)
+        finally:
+            await stream.aclose()
+
+    def _open(self, entry: LogEntry) -> ChunkStream:
+        tool, judged = self.tool, self._judged
+        if tool is None or judged is None:
+            raise DeveloperOrientedException("a call was opened before it was judged")
+        if tool.is_external_tool:
+            return self._external(tool, judged)
+        if not tool.middlewares:
+            return open_stream(tool.run(judged, self._injected(tool)))
+        return wrap(tool, tool.middlewares, self._innermost(tool, entry))(**judged.json)
+
+    def _innermost(self, tool: ToolBase, entry: LogEntry) -> Any:
+        async def run(**kwargs: Any) -> ChunkStream:
+            judged = self._judged
+            if judged is None or kwargs != judged.json:
+                # A middleware wrote other arguments: nobody has allowed those.
+                judged = tool.validate_input(kwargs)
+                await self._permit(tool, judged, entry)
+                judged = self._judged or judged
+            stream = open_stream(tool.run(judged, self._injected(tool)))
+            try:
+                async for chunk in stream:
+                    yield chunk
+            finally:
+                await stream.aclose()
+
+        return run
+
+    async def _external(self, tool: ToolBase, judged: Arguments) -> ChunkStream:
+        self.block.state = ToolCallState.SUBMITTED
+        yield await self.toolkit.external.hand_out(self, tool, judged.json)
+
+    def _injected(self, tool: ToolBase) -> dict[str, Any]:
+        return {"_agent_state": self.state} if tool.is_state_injected and not tool.is_mcp else {}
+
+    def _take(self, chunk: ToolChunk, response: ToolResponse) -> None:
+        response.append_chunk(chunk)
+        for observer in hooks.observers:
+            _tell(observer.chunk, self, chunk)
+
+    # ------------------------------------------------------------------ the end
+    def _fail(self, error: BaseException, response: ToolResponse) -> ToolChunk:
+        """The chunk that tells of the error; one that isn't a result goes on up, once it is in the response."""
+        if isinstance(error, _Refused):
+            chunk = error.chunk
+        elif isinstance(error, AgentOrientedException):
+            chunk = ToolChunk.of(str(error), ToolResultState.ERROR)
+        elif isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit):
+            chunk = ToolChunk.of("The call was interrupted before it ended.", ToolResultState.INTERRUPTED)
+        else:
+            chunk = ToolChunk.of(cut(own_lines(error)), ToolResultState.ERROR)
+        response.append_chunk(chunk)
+        if isinstance(error, asyncio.CancelledError) and self._stopped and self._task is not None:
+            # Its own Stop, not a cancellation from outside: whoever awaits the call goes on.
+            self._task.uncancel()
+            return chunk
+        if not isinstance(error, Exception) or isinstance(error, DeveloperOrientedException):
+            raise error
+        return chunk
+
+    def _end(self, response: ToolResponse, entry: LogEntry) -> None:
+        response.finish()
+        self.block.state = ToolCallState.FINISHED
+        self._task = self._loop = None
+        entry.seconds = time.perf_counter() - entry.seconds
+        entry.state = response.state
+        entry.size = sum(len(block.text) for block in response.content if isinstance(block, TextBlock))
+        value = response.value
+        if value is not None:
+            self.toolkit.results.keep(entry.number, value)
+        self.toolkit.log.append(entry)
+        for observer in hooks.observers:
+            _tell(observer.ended, self, entry, response)
+
+
+def new_call(name: str, text: str = "{}") -> ToolCallBlock:
+    """A call block for the programmer's own call."""
+    return ToolCallBlock(id=new_id(), name=name, input=text)
+
+
+def describe(value: object) -> str:
+    """What a notebook variable is, in a few words: ``DataFrame 10,000 × 12``."""
+    kind = type(value).__name__
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape and all(isinstance(side, int) for side in shape):
+        return f"{kind} {' × '.join(f'{side:,}' for side in shape)}"
+    if isinstance(value, list | dict | set | tuple | str | bytes):
+        return f"{kind} of {len(value):,}"
+    return kind
+
+
+def own_lines(error: BaseException) -> str:
+    """Type, message and the lines of the traceback that lie in the user's own code."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not _is_foreign(frame.filename)
+    ]
+    lines = [f"  line {frame.lineno}, in {frame.name}: {frame.line}" for frame in frames if frame.line]
+    head = "".join(traceback.format_exception_only(error)).strip()
+    return "\n".join([head, *lines])
+
+
+def _is_foreign(filename: str) -> bool:
+    import sysconfig
+
+    if _PACKAGE in filename:
+        return True
+    paths = sysconfig.get_paths()
+    return filename.startswith((paths["stdlib"], paths["purelib"], paths["platlib"], "<frozen"))
+
+
+_PACKAGE = str(Path(__file__).parent.parent)
+
+
+def _denied(text: str) -> ToolChunk:
+    return ToolChunk.of(text, ToolResultState.DENIED)
+
+
+def _denial(approval: Approval) -> str:
+    who = "The user denied this call" if approval.by != "policy" else "This call was denied"
+    return f"{who}: {approval.reason}" if approval.reason else f"{who}."
+
+
+def _tell(method: Any, *args: Any) -> None:
+    try:
+        method(*args)
+    except Exception:  # noqa: BLE001 - a display that fails must not cost the call
+        logger.warning("an observer of tool calls failed", exc_info=True)
