@@ -190,7 +190,7 @@ class PermissionContext(BaseModel):
 
 def match_arguments(rule_content: str | None, tool_input: dict[str, Any]) -> bool:
     """Whether an allow rule with this content covers a call with these arguments."""
-    from nbtoolkit.permission.arguments import match_arguments as match
+    from nbtoolkit.permission.matching import match_arguments as match
 
     return match(rule_content, tool_input)
 

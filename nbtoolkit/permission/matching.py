@@ -1,0 +1,303 @@
+"""Holding a rule's conditions against a call's arguments, each rule made ready once.
+
+To allow, what can't be decided doesn't match. To deny or ask it is Match.UNKNOWN: an argument that the tool has but the
+call leaves out (a server may have any default), a value that doesn't compare, a content that isn't in the grammar.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime
+from typing import Any
+
+from nbtoolkit.permission import pattern
+from nbtoolkit.permission.arguments import Condition, canonical, parse_content
+from nbtoolkit.permission.subject import Match
+
+__all__ = ["Reading", "Ready", "match_arguments", "working_directory"]
+
+Test = Callable[[Any], Match]
+
+# Rules are few; what grows this far is a program that makes rules, and starting over is cheap.
+MOST_READY = 20_000
+
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_WHOLE = re.compile(r"[+-]?\d+")
+_MISSING = object()
+
+YES, NO, UNKNOWN = Match.YES, Match.NO, Match.UNKNOWN
+
+
+def working_directory() -> str:
+    """The folder that the process is in, symlinks resolved; one that holds nothing where it was deleted."""
+    try:
+        return pattern.slashes(os.getcwd())  # noqa: PTH109 - twenty times pathlib's speed, on every judgement
+    except OSError:
+        return "/\x00"
+
+
+class Reading:
+    """How rules are read: widely or not, relative patterns from ``base``, relative values from ``cwd``.
+
+    It keeps the rules that it has made ready; what it resolved is forgotten by ``refresh``, since links change.
+    """
+
+    __slots__ = ("_paths", "_ready", "base", "cwd", "wide")
+
+    def __init__(self, *, wide: bool, base: str, cwd: str) -> None:
+        self.wide = wide
+        self.base = pattern.real_folder(base)
+        self.cwd = cwd
+        self._ready: dict[str, Ready] = {}
+        self._paths: dict[str, Paths | None] = {}
+
+    def refresh(self) -> None:
+        """Forget what paths resolved to."""
+        if self._paths:
+            self._paths.clear()
+
+    def ready(self, content: str) -> Ready:
+        """A rule's content, ready to be held against calls."""
+        found = self._ready.get(content)
+        if found is None:
+            if len(self._ready) > MOST_READY:
+                self._ready.clear()
+            found = self._ready[content] = Ready(content, self)
+        return found
+
+    def paths(self, value: str) -> Paths | None:
+        """What a value resolves to; None where it is no path."""
+        try:
+            return self._paths[value]
+        except KeyError:
+            found = self._paths[value] = Paths.of(value, self.cwd, self.base)
+            return found
+
+
+class Paths:
+    """One value as paths: from the process's folder and from the rule's, each with and without symlinks followed."""
+
+    __slots__ = ("all", "here", "sieve", "there")
+
+    def __init__(self, here: tuple[str, str], there: tuple[str, str]) -> None:
+        self.here = here[0]
+        self.there = there[0]
+        self.all = tuple(dict.fromkeys((*here, *there)))
+        joined = "\n".join(self.all)
+        # Only among ASCII letters are "same but for case" and "same in lower case" one thing.
+        self.sieve = joined.lower() if joined.isascii() else None
+
+    @classmethod
+    def of(cls, value: str, cwd: str, base: str) -> Paths | None:
+        here = pattern.resolve(value, cwd)
+        if here is None:
+            return None
+        return cls(here, here if base == cwd else pattern.resolve(value, base) or here)
+
+
+class Ready:
+    """A rule's content as tests on arguments."""
+
+    __slots__ = ("_steps", "_wide", "fault")
+
+    def __init__(self, content: str, reading: Reading) -> None:
+        parsed = parse_content(content)
+        self.fault = parsed.fault
+        self._wide = reading.wide
+        self._steps = [
+            (each.path[0], each.path, each.kind == "json", _test(each, reading)) for each in parsed.conditions
+        ]
+
+    def match(self, tool_input: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> Match:
+        """Whether all conditions hold; ``known`` are the tool's arguments, and another's absence is no reason to ask."""
+        if self.fault is not None:
+            return UNKNOWN if self._wide else NO
+        verdict = YES
+        for name, path, whole, test in self._steps:
+            value = tool_input.get(name, _MISSING)
+            if len(path) == 1 and value is not _MISSING and type(value) is not list:
+                got = test(value)
+            else:
+                got = self._look(path, whole, test, tool_input, known)
+            if got is NO:
+                return NO
+            if got is UNKNOWN:
+                if not self._wide:
+                    return NO
+                verdict = UNKNOWN
+        return verdict
+
+    def _look(
+        self,
+        path: tuple[str, ...],
+        whole: bool,
+        test: Test,
+        tool_input: Mapping[str, Any],
+        known: Mapping[str, Any] | None,
+    ) -> Match:
+        if path[0] not in tool_input:
+            dotted = ".".join(path)
+            if dotted not in tool_input:
+                return UNKNOWN if self._wide and (known is None or path[0] in known) else NO
+            path = (dotted,)
+        leaves = _leaves(tool_input[path[0]], path[1:], whole)
+        found = (UNKNOWN if leaf is _MISSING else test(leaf) for leaf in leaves)
+        if self._wide:
+            return max(found, key=_strength, default=NO)
+        # An empty list often means "all of them", so it is never covered by a rule about its elements.
+        return min(found, key=_strength, default=NO)
+
+
+def _strength(match: Match) -> int:
+    return match.value
+
+
+def _leaves(value: Any, path: tuple[str, ...], whole: bool) -> Iterator[Any]:
+    if not path and (whole or not isinstance(value, list)):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from _leaves(each, path, whole)
+    elif isinstance(value, Mapping):
+        yield from _leaves(value[path[0]], path[1:], whole) if path[0] in value else (_MISSING,)
+    else:
+        yield _MISSING
+
+
+# ------------------------------------------------------------------------------------------------------------ tests
+def _test(condition: Condition, reading: Reading) -> Test:
+    if condition.op == "=":
+        return _equal(condition, reading, wide=reading.wide)
+    if condition.op != "!=":
+        return _ordered(condition)
+    # Not to match narrowly is to match widely, and the other way round.
+    equal = _equal(condition, reading, wide=not reading.wide)
+    opposite = {YES: NO, NO: YES, UNKNOWN: UNKNOWN}
+    return lambda value: opposite[equal(value)]
+
+
+def _ordered(condition: Condition) -> Test:
+    op, wanted = condition.op, condition.value
+
+    def test(value: Any) -> Match:
+        order = _order(value, wanted)
+        if order is None:
+            return UNKNOWN
+        below, same = order
+        holds = below if op == "<" else below or same if op == "<=" else not below and (op == ">=" or not same)
+        return YES if holds else NO
+
+    return test
+
+
+def _equal(condition: Condition, reading: Reading, *, wide: bool) -> Test:
+    wanted = condition.value
+    if condition.kind == "json":
+        return lambda value: YES if canonical(value) == wanted else NO
+    if condition.kind == "text":
+        exact = pattern.normal(wanted)
+        return lambda value: YES if isinstance(value, str) and pattern.normal(value) == exact else NO
+    if "://" in wanted:
+        in_text = _in_text(pattern.url_pattern(wanted, wide=wide), wanted, wide=wide)
+    elif pattern.is_path_pattern(wanted):
+        in_text = _in_place(wanted, reading, wide=wide)
+    else:
+        in_text = _in_text(pattern.text_pattern(wanted, wide=wide), wanted, wide=wide)
+    number = _number(wanted)
+
+    def test(value: Any) -> Match:
+        if isinstance(value, str):
+            return in_text(value)
+        if isinstance(value, Mapping):
+            return UNKNOWN
+        if number is not None and (mine := _number(value)) is not None:
+            return YES if mine == number else NO
+        spelled = json.dumps(value, default=str)
+        return YES if spelled == wanted else in_text(spelled)
+
+    return test
+
+
+def _in_text(expression: re.Pattern[str], wanted: str, *, wide: bool) -> Callable[[str], Match]:
+    starred = pattern.literal(wanted) != wanted
+
+    def test(value: str) -> Match:
+        if not starred:
+            return YES if pattern.normal(value) == wanted else NO
+        if len(value) > pattern.LONGEST and not wide:
+            return NO
+        return YES if expression.fullmatch(pattern.normal(value)) else NO
+
+    wanted = pattern.normal(wanted)
+    return test
+
+
+def _in_place(wanted: str, reading: Reading, *, wide: bool) -> Callable[[str], Match]:
+    """Where a relative value leads depends on who opens it: the process's folder, or the rule's own.
+
+    To allow, it must lead from the process's folder to what the rule names, or read the same from both; to deny it is
+    enough that one of the readings does.
+    """
+    from_base = pattern.path_pattern(wanted, reading.base, wide=wide)
+    elsewhere = None if reading.base == reading.cwd else pattern.path_pattern(wanted, reading.cwd, wide=wide)
+    needle = from_base.needle if elsewhere is None else ""
+    no_path = UNKNOWN if wide else NO
+    find = reading.paths
+
+    def test(value: str) -> Match:
+        paths = find(value)
+        if paths is None:
+            return no_path
+        if paths.sieve is not None and needle not in paths.sieve:
+            return NO
+        if wide:
+            hit = from_base.matches(*paths.all) or (elsewhere is not None and elsewhere.matches(*paths.all))
+        else:
+            hit = from_base.matches(paths.here) or (
+                elsewhere is not None and from_base.matches(paths.there) and elsewhere.matches(paths.here)
+            )
+        return YES if hit else NO
+
+    return test
+
+
+def _number(value: Any) -> int | float | None:
+    if isinstance(value, str):
+        if len(value) > 400 or not _NUMBER.fullmatch(value):
+            return None
+        return int(value) if _WHOLE.fullmatch(value) else float(value)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _order(value: Any, wanted: str) -> tuple[bool, bool] | None:
+    """Whether the value is below what is wanted, and whether they are the same; None where they don't compare."""
+    left, right = _number(value), _number(wanted)
+    if left is not None and right is not None:
+        if left != left:  # noqa: PLR0124 - NaN is in no order
+            return None
+        return left < right, left == right
+    if isinstance(value, str):
+        first, second = _moment(value), _moment(wanted)
+        if first is not None and second is not None and (first.tzinfo is None) == (second.tzinfo is None):
+            return first < second, first == second
+    return None
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        if len(text) == 10:
+            return datetime.combine(date.fromisoformat(text), datetime.min.time())
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def match_arguments(rule_content: str | None, tool_input: Mapping[str, Any]) -> bool:
+    """Whether an allow rule with this content covers a call with these arguments, read from the process's folder."""
+    if rule_content is None:
+        return True
+    here = working_directory()
+    return Ready(rule_content, Reading(wide=False, base=here, cwd=here)).match(tool_input) is YES
