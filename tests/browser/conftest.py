@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.browser.lab import FrontEnd, NotebookPage
+from tests.browser.lab import SHOTS, FrontEnd, NotebookPage
 from tests.browser.server import Server
 from tests.conftest import absent
 
@@ -42,6 +42,8 @@ class OpenNotebook(Protocol):
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One Jupyter server for all browser tests."""
+    for old in SHOTS.glob("failed-*.png"):
+        old.unlink()
     server = Server(tmp_path_factory.mktemp("jupyter"))
     try:
         server.start()

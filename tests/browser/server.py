@@ -143,9 +143,9 @@ class Server:
 
     # ------------------------------------------------------------------------------------------------ notebooks
     def add_notebook(self, name: str, cells: Sequence[str], kernel: KernelEnvironment | None = None) -> str:
-        """Write a notebook of code cells and return its path below the root; text that opens with # or > is code too."""
+        """Write a notebook of code cells and return its path below the root."""
         book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel_named(kernel)})
-        book.cells = [nbformat.v4.new_code_cell(source) for source in cells]
+        book.cells = [nbformat.v4.new_code_cell(source.strip("\n")) for source in cells]
         nbformat.write(book, self.root / name)
         return name
 
