@@ -8,14 +8,14 @@ wins. A tool without ``subjects`` is judged by its arguments, as one subject.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import Enum, StrEnum
+from dataclasses import dataclass
+from enum import Enum, IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 
-__all__ = ["Effect", "Match", "Subject", "SubjectVerdict"]
+__all__ = ["Effect", "Match", "Step", "Subject", "SubjectVerdict"]
 
 
 class Effect(StrEnum):
@@ -39,13 +39,26 @@ class Match(Enum):
     YES = 2
 
 
+class Step(IntEnum):
+    """The steps of a judgement, in their one order."""
+
+    DENY_RULES = 1
+    TOOL = 2
+    SAFETY = 3
+    ASK_RULES = 4
+    READ_ONLY = 5
+    TOOL_ALLOWS = 6
+    ALLOW_RULES = 7
+    MODE = 8
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """One thing that a call would do; subclass it and override ``matches``.
 
     ``tool_names`` are the names under which rules about it are looked up, where they aren't the called tool's own (a
-    redirect's are ``Write`` and ``Edit``). ``within`` is the index, among the call's subjects, of the command whose
-    words name this path: an allow rule for that command covers it. ``own_file`` marks this product's own files, for
+    redirect's are ``Write`` and ``Edit``). ``within`` is the index, among the call's subjects before it, of the command
+    whose words name this path: an allow rule for that command covers it. ``own_file`` marks this product's own files, for
     which bypass asks too. ``why`` says what an ordinary question is about, where "no rule allows it" doesn't.
     """
 
@@ -68,13 +81,17 @@ class Subject:
         raise NotImplementedError(f"{type(self).__name__} must say which rules name it ({rule}, {base}).")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SubjectVerdict:
-    """What was decided about one subject, by which step and why."""
+    """What was decided about one subject, by which step and why; ``rule`` is the one that decided, if one did."""
 
     subject: Subject
     behavior: PermissionBehavior
     reason: str
-    step: str = ""
-    rule: PermissionRule | None = field(default=None)
-    safety: bool = False
+    step: Step
+    rule: PermissionRule | None = None
+
+    @property
+    def safety(self) -> bool:
+        """Whether the subject is sensitive or destructive, whatever was decided about it."""
+        return self.step is Step.SAFETY or self.subject.safety is not None
