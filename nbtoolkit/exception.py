@@ -9,6 +9,7 @@
     │   ├── ToolInterruptedError
     │   └── SkillNotFoundError
     └── DeveloperOrientedException      a programmer must mend it
+        └── MCPConnectionError          a server can't be reached or has gone; also a ConnectionError
 
 Inside the pipeline the first kind becomes a result with state error; the second kind is raised.
 """
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentOrientedException",
     "DeveloperOrientedException",
+    "MCPConnectionError",
     "NBToolkitError",
     "SkillNotFoundError",
     "ToolArgumentsError",
@@ -53,6 +55,10 @@ class AgentOrientedException(NBToolkitError):  # noqa: N818 - the name is AgentS
 
 class DeveloperOrientedException(NBToolkitError):  # noqa: N818 - the name is AgentScope's
     """A fault that a programmer must mend."""
+
+
+class MCPConnectionError(DeveloperOrientedException, ConnectionError):
+    """An MCP server can't be reached, or has gone; the text says why and what it wrote last."""
 
 
 class ToolNotFoundError(AgentOrientedException):

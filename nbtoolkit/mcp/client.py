@@ -1,0 +1,246 @@
+"""MCPClient: one MCP server, attached once and usable from any cell, loop or thread.
+
+The model holds the configuration and nothing live; the session lives in the portal's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import re
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from nbtoolkit.mcp.config import HttpMCPConfig, MCPConfig, StdioMCPConfig
+from nbtoolkit.mcp.naming import tool_names
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Mapping
+
+    import mcp_types
+
+    from nbtoolkit.mcp.connection import Connection
+    from nbtoolkit.mcp.tool import MCPTool
+
+__all__ = ["MCPClient"]
+
+T = TypeVar("T")
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+class _Live:
+    """What a client has besides its configuration; a copy of the client starts without it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.connection: Connection | None = None
+        self.tools: dict[str, MCPTool] = {}
+        self.listed: list[MCPTool] | None = None
+        self.edition = -1
+
+    def __copy__(self) -> _Live:
+        return _Live()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Live:
+        return _Live()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Live, ())
+
+
+class MCPClient(BaseModel):
+    """An MCP server: how it is reached, which of its tools are shown, and how far it is trusted.
+
+    ``is_stateful`` keeps one session from ``connect`` to ``close``; otherwise each call opens one of its own.
+    ``execution_timeout`` bounds a tool's run, in seconds. ``stream_progress`` makes a tool's run a stream of chunks.
+    ``trust_annotations`` takes the server's word for which tools only read.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    is_stateful: bool
+    mcp_config: MCPConfig
+    enable_tools: list[str] | None = None
+    disable_tools: list[str] | None = None
+    execution_timeout: float | None = Field(default=None, gt=0)
+    stream_progress: bool = False
+    trust_annotations: bool = False
+
+    _live: _Live = PrivateAttr(default_factory=_Live)
+
+    def __init__(
+        self,
+        name: str,
+        is_stateful: bool,
+        mcp_config: StdioMCPConfig | HttpMCPConfig | dict[str, Any],
+        enable_tools: list[str] | None = None,
+        disable_tools: list[str] | None = None,
+        execution_timeout: float | None = None,
+        stream_progress: bool = False,
+        trust_annotations: bool = False,
+        **unknown: Any,
+    ) -> None:
+        super().__init__(
+            name=name,
+            is_stateful=is_stateful,
+            mcp_config=mcp_config,
+            enable_tools=enable_tools,
+            disable_tools=disable_tools,
+            execution_timeout=execution_timeout,
+            stream_progress=stream_progress,
+            trust_annotations=trust_annotations,
+            **unknown,
+        )
+        # Here, not in a validator: the reader gets the sentence alone.
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"MCPClient name '{self.name}' contains characters not allowed by LLM providers (only [a-zA-Z0-9_-] "
+                "are permitted). Please rename it."
+            )
+        if self.mcp_config.type == "stdio_mcp" and not self.is_stateful:
+            raise ValueError("STDIO MCP must be stateful (is_stateful=True).")
+        both = set(self.enable_tools or ()) & set(self.disable_tools or ())
+        if both:
+            raise ValueError(f"The tools in enable_tools and disable_tools should not overlap, but got {both}.")
+
+    # --------------------------------------------------------------------------------------------- open and close
+    async def connect(self, timeout: float | None = None) -> None:
+        """Start or reach the server; MCPConnectionError says in words why that couldn't be.
+
+        A stateless client has nothing to keep open: it reaches the server once, to see that it can.
+        """
+        if self.is_stateful:
+            await self._run(self._connection.connect(timeout))
+        else:
+            await self.list_tools(refresh=True)
+
+    async def close(self, ignore_errors: bool = True) -> None:  # noqa: ARG002 - AgentScope's signature
+        """End the session and everything that the server has started; closing twice is fine."""
+        if self._live.connection is not None:
+            await self._run(self._live.connection.close())
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a session was opened and not closed; a server that died is started again by the next call."""
+        connection = self._live.connection
+        return connection is not None and connection.wanted
+
+    async def __aenter__(self) -> Self:
+        await self.connect()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def set_runtime_headers(self, headers: Mapping[str, str]) -> None:
+        """Replace all headers set at run time, from the next request on; ``{}`` leaves the configuration's own.
+
+        A call under way keeps those it started with. MCP's own headers always win. ValueError for a client that isn't
+        streamable HTTP, an illegal header, and one that the HTTP layer owns.
+        """
+        from nbtoolkit.mcp.http import check_runtime_headers
+
+        if self.mcp_config.transport != "http":
+            raise ValueError("Runtime headers require a Streamable HTTP MCP client.")
+        self._connection.headers.runtime = check_runtime_headers(headers)
+
+    # -------------------------------------------------------------------------------------------------- the tools
+    async def list_tools(self, refresh: bool = False) -> list[MCPTool]:
+        """The server's tools that are shown, all pages; from memory unless the server's list has changed."""
+        live, connection = self._live, self._connection
+        if refresh:
+            connection.drop_list()
+        if live.listed is None or live.edition != connection.edition:
+            definitions = await self._run(connection.tools())
+            self._take(definitions, connection.edition)
+        return list(live.listed or ())
+
+    async def get_tool(self, name: str) -> MCPTool:
+        """One tool, by its name here or the server's own; also one that enable_tools or disable_tools hide.
+
+        ValueError names the nearest where there is none.
+        """
+        await self.list_tools()
+        tools = self._live.tools
+        found = tools.get(name) or next((tool for tool in tools.values() if tool.name == name), None)
+        if found is None:
+            near = difflib.get_close_matches(name, tools, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"Tool {name!r} not found in MCP server {self.name!r}.{hint}")
+        return found
+
+    def _take(self, definitions: list[mcp_types.Tool], edition: int) -> None:
+        from nbtoolkit.mcp.tool import MCPTool
+
+        names = tool_names(self.name, [definition.name for definition in definitions])
+        live = self._live
+        with live.lock:
+            tools: dict[str, MCPTool] = {}
+            for definition in definitions:
+                made = MCPTool(self, definition, names[definition.name])
+                held = live.tools.get(definition.name)
+                # The same tool stays the same object: what was made of it, a validator say, is kept.
+                tools[definition.name] = held if held is not None and _same(held, made) else made
+            live.tools = tools
+            live.listed = [tool for name, tool in tools.items() if self._shown(name)]
+            live.edition = edition
+
+    def _shown(self, name: str) -> bool:
+        if self.enable_tools is not None and name not in self.enable_tools:
+            return False
+        return self.disable_tools is None or name not in self.disable_tools
+
+    async def call_raw(self, name: str, arguments: dict[str, Any], on_progress: Any = None) -> mcp_types.CallToolResult:
+        """Call a tool by the server's own name and give the SDK's result; nobody is asked.
+
+        ``on_progress`` gets {progress, total, message}, in the portal's thread.
+        """
+        from nbtoolkit.mcp.caller import here
+
+        return await self._run(self._connection.call(name, arguments, self.execution_timeout, on_progress, here()))
+
+    # --------------------------------------------------------------------------------------------------- the rest
+    @property
+    def log_tail(self) -> list[str]:
+        """The last lines that the server wrote beside the protocol."""
+        return self._connection.log.tail(200)
+
+    @property
+    def _connection(self) -> Connection:
+        live = self._live
+        with live.lock:
+            if live.connection is None:
+                from nbtoolkit.mcp.connection import Connection
+                from nbtoolkit.mcp.interaction import Interaction
+
+                live.connection = Connection(self.name, self.mcp_config, self.is_stateful, Interaction())
+                weakref.finalize(self, _release, live.connection).atexit = False
+            return live.connection
+
+    async def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        from nbtoolkit.mcp.portal import portal
+
+        return await portal().run(coroutine)
+
+
+def _release(connection: Connection) -> None:
+    """The client is no more, so nobody can close its server any longer."""
+    from nbtoolkit.mcp.portal import running_portal
+
+    portal = running_portal()
+    if portal is not None and connection.session is not None:
+        asyncio.run_coroutine_threadsafe(connection.close(), portal.loop)
+
+
+def _same(held: MCPTool, made: MCPTool) -> bool:
+    return (
+        held.name == made.name
+        and held.definition_hash == made.definition_hash
+        and held.annotations == made.annotations
+        and held.output_schema == made.output_schema
+    )

@@ -1,0 +1,242 @@
+"""The live half of an MCPClient: its session, the list of its tools, its headers and its calls under way.
+
+Everything here runs in the portal's loop, one connection's steps in order; what other threads may look at are plain
+attributes. A session that died is opened again by the next call, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nbtoolkit.exception import MCPConnectionError
+from nbtoolkit.mcp.failure import explain, is_closed, is_lost_session
+from nbtoolkit.mcp.http import Headers, snapshot
+from nbtoolkit.mcp.logs import ServerLog
+from nbtoolkit.mcp.portal import at_shutdown
+from nbtoolkit.mcp.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    import mcp_types
+
+    from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig
+    from nbtoolkit.mcp.interaction import Interaction
+
+__all__ = ["Connection", "Flight"]
+
+logger = logging.getLogger("nbtoolkit.mcp")
+
+# How long a dead server's last words and exit code are waited for before its calls are told.
+LAST_WORDS_SECONDS = 2.0
+
+T = TypeVar("T")
+
+_number = itertools.count(1)
+
+
+@dataclass
+class Flight:
+    """A call under way."""
+
+    tool: str
+    number: int = field(default_factory=lambda: next(_number))
+    started: float = field(default_factory=time.monotonic)
+    progress: dict[str, Any] | None = None
+    cancel: Callable[[], object] = lambda: None
+
+
+class Connection:
+    """One server, for as long as its client lives."""
+
+    def __init__(
+        self, name: str, config: StdioMCPConfig | HttpMCPConfig, stateful: bool, interaction: Interaction
+    ) -> None:
+        self.name = name
+        self.config = config
+        self.stateful = stateful
+        self.interaction = interaction
+        self.headers = Headers(static=dict(getattr(config, "headers", None) or {}))
+        self.log = ServerLog(name)
+        self.session: Session | None = None
+        # Whether the user wants it open; a session may have died nonetheless.
+        self.wanted = False
+        self.definitions: list[mcp_types.Tool] | None = None
+        # Counts the lists that were taken; whoever keeps something made of one compares it.
+        self.edition = 0
+        self.flights: dict[int, Flight] = {}
+        self.starts = 0
+        self._lock = asyncio.Lock()
+        self._listing = asyncio.Lock()
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is a session that works."""
+        return self.session is not None and self.session.alive
+
+    # --------------------------------------------------------------------------------------------- open and close
+    async def connect(self, timeout: float | None = None) -> None:
+        """Open the session, if there is none."""
+        async with self._lock:
+            if not self.alive:
+                await self._open(timeout)
+            self.wanted = True
+
+    async def _open(self, timeout: float | None = None) -> Session:
+        if self.session is not None:
+            await self.session.close()
+        self.drop_list()
+        session = self._new_session()
+        self.session = session
+        _open.add(self)
+        try:
+            await session.open(timeout)
+        except BaseException:
+            self.session = None
+            _open.discard(self)
+            raise
+        self.starts += 1
+        return session
+
+    def _new_session(self) -> Session:
+        callbacks = self.interaction.callbacks(self)
+        return Session(self.name, self.config, self.log, self.headers, callbacks, self.drop_list)
+
+    async def close(self) -> None:
+        """End the session; a client that was never connected has nothing to close."""
+        self.wanted = False
+        session = self.session
+        if session is not None:
+            # Not under the lock: a start that hangs holds it.
+            await session.close()
+        async with self._lock:
+            if self.session is session:
+                self.session = None
+                _open.discard(self)
+        self.drop_list()
+
+    async def ensure(self) -> Session:
+        """The session that works, opened again where it has died."""
+        session = self.session
+        if session is not None and session.alive:
+            return session
+        async with self._lock:
+            if self.session is not None and self.session.alive:
+                return self.session
+            if not self.wanted:
+                raise MCPConnectionError(
+                    f"The MCP client '{self.name}' is stateful, but not connected. Connect it with "
+                    "'await client.connect()' first."
+                )
+            self.log.note("starting again")
+            return await self._open()
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[Session]:
+        """A session for one request: the one there is, or where the client keeps none, one for this alone."""
+        if self.stateful:
+            yield await self.ensure()
+            return
+        session = self._new_session()
+        await session.open()
+        try:
+            yield session
+        finally:
+            await asyncio.shield(asyncio.ensure_future(session.close()))
+
+    # -------------------------------------------------------------------------------------------------- the tools
+    def drop_list(self) -> None:
+        """The list is no longer the server's."""
+        self.definitions = None
+        self.edition += 1
+
+    async def tools(self, session: Session | None = None) -> list[mcp_types.Tool]:
+        """All tools, from the cache or, once for all who wait, from the server."""
+        if self.definitions is not None:
+            return self.definitions
+        async with self._listing:
+            while self.definitions is None:
+                edition = self.edition
+                if session is None:
+                    async with self.use() as own:
+                        found = await self.request(own, own.list_tools())
+                else:
+                    found = await session.list_tools()
+                if edition == self.edition or not self.stateful:
+                    self.definitions = found
+                elif session is not None:
+                    # Changed while it was read; the caller has a session's own business to do.
+                    return found
+            return self.definitions
+
+    async def request(self, session: Session, request: Awaitable[T]) -> T:
+        """Await a request; one that the server's end cut off says why."""
+        try:
+            return await request
+        except Exception as error:
+            if not is_closed(error):
+                raise
+            session.give_up()
+            await session.wait_over(LAST_WORDS_SECONDS)
+            raise explain(session, session.error) from error
+
+    # -------------------------------------------------------------------------------------------------- the calls
+    async def call(
+        self, name: str, arguments: dict[str, Any], timeout: float | None, on_progress: Any, caller: Any
+    ) -> mcp_types.CallToolResult:
+        """Call a tool by the server's own name for it."""
+        flight = Flight(name)
+        task = asyncio.current_task()
+        if task is not None:
+            flight.cancel = task.cancel
+        self.flights[flight.number] = flight
+
+        async def progress(value: float, total: float | None, message: str | None) -> None:
+            flight.progress = {"progress": value, "total": total, "message": message}
+            if on_progress is not None:
+                on_progress(flight.progress)
+
+        try:
+            with self.interaction.called_by(caller):
+                return await self._call(name, arguments, timeout, progress)
+        finally:
+            del self.flights[flight.number]
+
+    async def _call(
+        self, name: str, arguments: dict[str, Any], timeout: float | None, progress: Any
+    ) -> mcp_types.CallToolResult:
+        headers = self.headers.current()
+        again = self.stateful
+        while True:
+            async with self.use() as session:
+                if self.stateful and self.definitions is None:
+                    # The SDK needs the definitions, for output schemas and for arguments that travel as headers.
+                    await self.request(session, self.tools(session))
+                kept = snapshot.set(headers)
+                try:
+                    return await self.request(session, session.call_tool(name, arguments, timeout, progress))
+                except Exception as error:
+                    if not (again and is_lost_session(error)):
+                        raise
+                    # The server forgot the session, so it hasn't run the call: once more, in a new one.
+                    again = False
+                    session.give_up()
+                    await session.wait_over(LAST_WORDS_SECONDS)
+                finally:
+                    snapshot.reset(kept)
+
+
+_open: set[Connection] = set()
+
+
+async def _close_all() -> None:
+    await asyncio.gather(*(connection.close() for connection in list(_open)), return_exceptions=True)
+
+
+at_shutdown(_close_all)

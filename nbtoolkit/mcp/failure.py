@@ -1,0 +1,138 @@
+"""Why a server can't be reached or has gone, in words that say what to do next."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING
+
+from nbtoolkit.exception import MCPConnectionError
+from nbtoolkit.mcp.process import describe_exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nbtoolkit.mcp.session import Session
+
+__all__ = ["explain", "is_closed", "is_lost_session", "is_timeout"]
+
+# How much of a server's last words goes into an error.
+TAIL_LINES = 8
+TAIL_CHARS = 1500
+
+_STATUS = {
+    401: "it wants to know who asks: give headers={'Authorization': 'Bearer …'}",
+    403: "the credentials given aren't allowed to use it",
+    404: "there is no MCP server at that path; many serve /mcp or /sse",
+    405: "that path doesn't take MCP messages; many servers serve /mcp, older ones /sse",
+    429: "it is asked too often; wait before the next try",
+}
+
+
+def leaves(error: BaseException | None) -> Iterator[BaseException]:
+    """The single errors in a group of groups."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from leaves(inner)
+    elif error is not None:
+        yield error
+
+
+def is_closed(error: BaseException) -> bool:
+    """Whether the SDK says that the connection is no more."""
+    from mcp import MCPError
+
+    # Servers use the same code for errors of their own, so the SDK's own words count too.
+    return isinstance(error, MCPError) and error.code == -32000 and error.message == "Connection closed"
+
+
+def is_lost_session(error: BaseException) -> bool:
+    """Whether an HTTP server has forgotten the session: the request was not carried out."""
+    from mcp import MCPError
+
+    return isinstance(error, MCPError) and error.message == "Session terminated"
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Whether the SDK gave up waiting for the answer."""
+    from mcp import MCPError
+
+    return isinstance(error, MCPError) and error.code == -32001
+
+
+def explain(session: Session, error: BaseException | None, *, connecting: bool = False) -> MCPConnectionError:
+    """The error to raise for a session that can't be opened or has ended."""
+    head = f"The MCP server {session.name!r} "
+    head += f"can't be reached ({session.config.describe()})" if connecting else "has ended"
+    reasons = [text for text in (_reason(session, error), _process(session)) if text]
+    text = head + (": " + "; ".join(reasons) if reasons else "") + "."
+    if not connecting:
+        text += " The next call starts it again."
+    tail = "\n".join(session.log.tail(TAIL_LINES))[-TAIL_CHARS:] if session.process is not None else ""
+    if tail:
+        text += f"\nThe last lines it wrote:\n{tail}"
+    failure = MCPConnectionError(text)
+    failure.__cause__ = next(leaves(error), None)
+    return failure
+
+
+def _process(session: Session) -> str:
+    process = session.process
+    if process is None or process.pid is None:
+        return ""
+    parts = []
+    if process.exit_code is not None and not session.closing:
+        parts.append(describe_exit(process.exit_code))
+    if process.garbled and not process.spoke:
+        shown = ", ".join(map(repr, process.garbage[:2]))
+        parts.append(f"it prints on stdout what isn't MCP: {shown}; is {session.config.describe()!r} an MCP server?")
+    return "; ".join(parts)
+
+
+def _reason(session: Session, error: BaseException | None) -> str:
+    import httpx2
+
+    singles = list(leaves(error))
+    for single in singles:
+        if isinstance(single, FileNotFoundError | PermissionError | NotADirectoryError):
+            return str(single).rstrip(".")
+        if isinstance(single, httpx2.HTTPStatusError):
+            return _status(single.response.status_code, single.response.reason_phrase)
+        if isinstance(single, httpx2.ConnectTimeout):
+            return "no connection within the timeout"
+        if isinstance(single, httpx2.TransportError):
+            return _transport(single)
+    if session.process is None and session.answers.status is not None:
+        return _status(session.answers.status, session.answers.reason)
+    for single in singles:
+        if isinstance(single, TimeoutError):
+            return str(single) or "no answer in time"
+        if not is_closed(single):
+            return f"{type(single).__name__}: {single}"[:500]
+    return ""
+
+
+def _status(status: int, reason: str) -> str:
+    hint = _STATUS.get(status)
+    if hint is None and 300 <= status < 400:
+        hint = "it redirects elsewhere; give the URL that it redirects to"
+    return f"the server answered {status} {reason}".rstrip() + (f": {hint}" if hint else "")
+
+
+def _transport(error: BaseException) -> str:
+    chain: BaseException | None = error
+    while chain is not None:
+        if isinstance(chain, ssl.SSLCertVerificationError):
+            return f"TLS: the certificate isn't trusted ({chain.verify_message})"
+        if isinstance(chain, ssl.SSLError):
+            return f"TLS: {chain.reason or chain}; is it https at all?"
+        chain = chain.__cause__ or chain.__context__
+    text = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return f"TLS: the certificate isn't trusted ({text})"
+    if "SSL" in text:
+        return f"TLS: {text}; is it https at all?"
+    if "Name or service" in text or "nodename" in text or "getaddrinfo" in text:
+        return f"the host isn't known ({text})"
+    if "refused" in text or "All connection attempts failed" in text:
+        return "nothing listens there"
+    return f"{type(error).__name__}: {text}"

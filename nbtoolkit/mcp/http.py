@@ -1,0 +1,116 @@
+"""The HTTP half of a session: headers that may change while it runs, and what the server answered.
+
+The SDK turns a refusal into "Server returned an error response"; the status that a person needs is kept here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from nbtoolkit.mcp.config import HttpMCPConfig
+
+__all__ = ["Headers", "check_runtime_headers", "http_streams"]
+
+# A header's name is a token of RFC 9110; a value may hold anything visible, blanks and tabs, but no line's end.
+_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_OWNED = frozenset({"connection", "content-length", "host", "transfer-encoding"})
+
+
+def check_runtime_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """A copy of the map, or the ValueError that says which header can't be."""
+    given: Any = headers
+    if not isinstance(given, Mapping):
+        raise ValueError(f"Runtime headers must be a dict of names and values, but got {headers!r}.")  # noqa: TRY004 - one kind of error for all
+    for name, value in given.items():
+        good = isinstance(name, str) and isinstance(value, str)
+        if not good or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise ValueError(f"Runtime header {name!r} is invalid.")
+        if name.lower() in _OWNED:
+            raise ValueError(f"Runtime header {name!r} is owned by the HTTP layer.")
+    return dict(given)
+
+
+@dataclass
+class Headers:
+    """The headers of one client: the configuration's, over them those set at run time."""
+
+    static: dict[str, str] = field(default_factory=dict)
+    runtime: dict[str, str] = field(default_factory=dict)
+
+    def current(self) -> dict[str, str]:
+        """What a request that starts now carries."""
+        # Names differ by case, meaning doesn't: the later one must replace the earlier.
+        merged = {name.lower(): (name, value) for name, value in (*self.static.items(), *self.runtime.items())}
+        return dict(merged.values())
+
+
+# A call keeps the headers it started with; the SDK hands the caller's context on to its requests.
+snapshot: ContextVar[dict[str, str] | None] = ContextVar("nbtoolkit_mcp_headers", default=None)
+
+
+@dataclass
+class Answers:
+    """What the server answered last, where that was a refusal, and where it redirected to."""
+
+    status: int | None = None
+    reason: str = ""
+    challenge: str = ""
+
+
+def _client(headers: Headers, answers: Answers, timeout: float | None) -> httpx2.AsyncClient:
+    import httpx2
+
+    class CarryingClient(httpx2.AsyncClient):
+        """Adds the headers of now, or of the call, under those that MCP sets for each request."""
+
+        def build_request(self, method: str, url: Any, *, headers: Any = None, **kwargs: Any) -> httpx2.Request:
+            carried = snapshot.get()
+            merged = httpx2.Headers(carried if carried is not None else self.carried.current())
+            merged.update(headers)
+            return super().build_request(method, url, headers=merged, **kwargs)
+
+        carried: Headers
+
+    async def note(response: httpx2.Response) -> None:
+        if response.status_code >= 300:
+            answers.status = response.status_code
+            answers.reason = response.reason_phrase
+            answers.challenge = response.headers.get("www-authenticate", "")[:200]
+
+    client = CarryingClient(
+        # No limit on reading: a tool may run as long as it likes, its own limit is execution_timeout.
+        timeout=httpx2.Timeout(timeout, read=None),
+        event_hooks={"response": [note]},
+    )
+    client.carried = headers
+    return client
+
+
+@asynccontextmanager
+async def http_streams(config: HttpMCPConfig, carried: Headers, answers: Answers) -> AsyncIterator[Any]:
+    """The SDK's transport for the URL, over a client that carries our headers."""
+    if config.transport == "sse":
+        from mcp.client.sse import sse_client
+
+        def factory(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:  # noqa: ARG001
+            return _client(carried, answers, config.timeout)
+
+        async with sse_client(config.url, httpx_client_factory=factory) as streams:
+            yield streams
+        return
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with (
+        _client(carried, answers, config.timeout) as client,
+        streamable_http_client(config.url, http_client=client, max_sse_event_size=None) as streams,
+    ):
+        yield streams

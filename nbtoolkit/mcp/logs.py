@@ -1,0 +1,101 @@
+"""What a server writes beside the protocol: its stderr, its log messages, and when it came and went.
+
+One file for each server and process, 0600, rotated once; the tail is kept in memory for errors and for the server's
+card. A server can write as much as it likes: neither grows without bound.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections import deque
+from pathlib import Path
+
+__all__ = ["ServerLog", "log_folder"]
+
+# A file is turned over at this size, and one older file is kept.
+FILE_LIMIT = 1024 * 1024
+# The tail in memory: lines, and characters of a line.
+TAIL_LINES = 200
+LINE_LIMIT = 2000
+# Logs of earlier kernels are kept for a week.
+KEEP_SECONDS = 7 * 24 * 3600
+
+
+def log_folder() -> Path:
+    """Where the logs lie, by the platform's custom."""
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir())
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Logs"
+    else:
+        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return base / "nbtoolkit" / "mcp"
+
+
+class ServerLog:
+    """The log of one server in one process."""
+
+    def __init__(self, name: str, folder: Path | None = None) -> None:
+        self.name = name
+        self.path: Path | None = (folder or log_folder()) / f"{name}-{os.getpid()}.log"
+        self.lines: deque[str] = deque(maxlen=TAIL_LINES)
+        self._partial = b""
+        self._size = 0
+
+    def tail(self, count: int = 10) -> list[str]:
+        """The last lines."""
+        return list(self.lines)[-count:]
+
+    def feed(self, data: bytes) -> None:
+        """Take raw stderr."""
+        *whole, self._partial = (self._partial + data).split(b"\n")
+        if len(self._partial) > LINE_LIMIT:
+            whole.append(self._partial)
+            self._partial = b""
+        # Of a flood only the end can be seen anyway; the file gets it all, turned over.
+        self._store(data)
+        for line in whole[-TAIL_LINES:]:
+            self.lines.append(line[:LINE_LIMIT].decode("utf-8", "replace").rstrip("\r"))
+
+    def write(self, source: str, text: str) -> None:
+        """Take a line that isn't stderr, marked with where it comes from."""
+        line = f"[{source}] {text[:LINE_LIMIT]}"
+        self.lines.append(line)
+        self._store(f"{line}\n".encode("utf-8", "replace"))
+
+    def note(self, text: str) -> None:
+        """Take a line of ours; it stands in the file alone, the tail is the server's."""
+        self._store(f"[{time.strftime('%Y-%m-%d %H:%M:%S')}] {text}\n".encode("utf-8", "replace"))
+
+    def _store(self, data: bytes) -> None:
+        if self.path is None:
+            return
+        try:
+            if self._size == 0:
+                self._prepare(self.path)
+            if self._size + len(data) > FILE_LIMIT:
+                self.path.replace(self.path.with_suffix(".old"))
+                self._size = 0
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.write(descriptor, data[-FILE_LIMIT:])
+            finally:
+                os.close(descriptor)
+            self._size += max(1, len(data[-FILE_LIMIT:]))
+        except OSError:
+            # A full disk or a read-only home must not cost the server; the tail is in memory.
+            self.path = None
+
+    def _prepare(self, path: Path) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        oldest = time.time() - KEEP_SECONDS
+        for old in path.parent.glob("*-*.*"):
+            with contextlib.suppress(OSError):
+                if old != path and old.stat().st_mtime < oldest:
+                    old.unlink()
+        with contextlib.suppress(OSError):
+            self._size = path.stat().st_size

@@ -1,0 +1,172 @@
+"""The portal: one daemon thread with an event loop of its own, in which every MCP session lives.
+
+What runs here outlives the cell, the loop and the thread that asked for it, so a server attached in one cell can be
+used and closed in another. ``await portal().run(coroutine)`` works from any event loop; a waiter that is cancelled
+cancels the work. Each wait ticks: an interrupt doesn't wake a loop that sleeps in ``select``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import logging
+import os
+import sys
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+__all__ = ["Portal", "at_shutdown", "portal", "ticking"]
+
+logger = logging.getLogger("nbtoolkit.mcp")
+
+T = TypeVar("T")
+
+# How long an interrupt may go unnoticed by an idle loop.
+TICK = 0.4
+# At exit the sessions get this long; what is left over ends with the guardian.
+SHUTDOWN_SECONDS = 2.5
+
+
+@contextlib.contextmanager
+def ticking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Wake the loop now and then while something waits in it, so that it notices an interrupt."""
+    handles: list[asyncio.TimerHandle] = []
+
+    def tick() -> None:
+        handles[:] = [loop.call_later(TICK, tick)]
+
+    tick()
+    try:
+        yield
+    finally:
+        handles[0].cancel()
+
+
+class Portal:
+    """A thread with an event loop; made by ``portal()``, one in a process."""
+
+    def __init__(self) -> None:
+        # Windows can only start processes from a proactor loop, whatever policy the kernel has set.
+        if sys.platform == "win32":
+            self.loop: asyncio.AbstractEventLoop = asyncio.ProactorEventLoop()
+        else:
+            self.loop = asyncio.SelectorEventLoop()
+        self._pid = os.getpid()
+        self._started = threading.Event()
+        self.thread = threading.Thread(target=self._main, name="nbtoolkit-mcp", daemon=True)
+        self.thread.start()
+        self._started.wait()
+
+    def _main(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.call_soon(self._started.set)
+        try:
+            self.loop.run_forever()
+            left = asyncio.all_tasks(self.loop)
+            for task in left:
+                task.cancel()
+            if left:
+                self.loop.run_until_complete(asyncio.wait(left, timeout=0.5))
+        finally:
+            self.loop.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether work can be given to it; after a fork it can't."""
+        return self._pid == os.getpid() and self.thread.is_alive() and not self.loop.is_closed()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start the coroutine in the portal; cancelling the future cancels it."""
+        if not self.alive:
+            coroutine.close()
+            raise RuntimeError("the MCP thread has ended with its process's exit; nothing can be started any more")
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+
+    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run the coroutine in the portal and give its result to this loop, whichever loop that is."""
+        here = asyncio.get_running_loop()
+        if here is self.loop:
+            return await coroutine
+        waiter = asyncio.wrap_future(self.submit(coroutine), loop=here)
+        with ticking(here):
+            return await waiter
+
+    def run_sync(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """Run the coroutine in the portal and block this thread; an interrupt cancels it."""
+        future = self.submit(coroutine)
+        waited = 0.0
+        try:
+            while True:
+                step = TICK if timeout is None else min(TICK, max(0.0, timeout - waited))
+                try:
+                    return future.result(step)
+                except FutureTimeout:
+                    if future.done():
+                        raise
+                    waited += step
+                    if timeout is not None and waited >= timeout:
+                        raise
+        finally:
+            future.cancel()
+
+    def stop(self) -> None:
+        """End the thread."""
+        if self.alive:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self.thread.join(1.0)
+
+
+_lock = threading.Lock()
+_portal: Portal | None = None
+_at_shutdown: list[Callable[[], Coroutine[Any, Any, None]]] = []
+
+
+def portal() -> Portal:
+    """The process's portal, started when first asked for."""
+    global _portal
+    with _lock:
+        if _portal is None or not _portal.alive:
+            _portal = Portal()
+        return _portal
+
+
+def running_portal() -> Portal | None:
+    """The portal, if anybody has needed one yet."""
+    return _portal if _portal is not None and _portal.alive else None
+
+
+def at_shutdown(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run this in the portal when the process ends."""
+    _at_shutdown.append(function)
+
+
+def _shutdown() -> None:
+    here = running_portal()
+    if here is None:
+        return
+
+    async def everything() -> None:
+        await asyncio.gather(*(function() for function in _at_shutdown), return_exceptions=True)
+
+    try:
+        here.run_sync(everything(), SHUTDOWN_SECONDS)
+    except (Exception, KeyboardInterrupt):
+        logger.debug("MCP servers weren't all closed in time", exc_info=True)
+    here.stop()
+
+
+def _forget_after_fork() -> None:
+    # The thread isn't in the child, and its lock may have been held.
+    global _portal, _lock
+    _portal, _lock = None, threading.Lock()
+
+
+atexit.register(_shutdown)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

@@ -1,0 +1,239 @@
+"""One session with one server, owned by one task that both enters and leaves the SDK's client.
+
+The owner lives in the portal's loop. Calls are made by other tasks of that loop; when the session ends, for whatever
+reason, they fail at once and ``failure`` says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.mcp.failure import explain
+from nbtoolkit.mcp.http import Answers, Headers, http_streams
+from nbtoolkit.mcp.process import ServerProcess
+
+if TYPE_CHECKING:
+    import mcp
+    import mcp_types
+
+    from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig
+    from nbtoolkit.mcp.logs import ServerLog
+
+__all__ = ["Session"]
+
+logger = logging.getLogger("nbtoolkit.mcp")
+
+# A first start may download a package; a URL's own timeout rules where there is one.
+CONNECT_SECONDS = 60.0
+# Requests that aren't a tool's run: lists, prompts, resources.
+REQUEST_SECONDS = 60.0
+# A session that hasn't left by itself is cancelled; a stdio server's own steps end before.
+CLOSE_SECONDS = 6.0
+# A paginator that never ends must not hang a list.
+PAGE_LIMIT = 10_000
+
+# (config, session) -> the SDK client's ``server`` argument; tests put an in-memory server here.
+Opener = Callable[[], "AbstractAsyncContextManager[Any]"]
+
+
+class Session:
+    """Opened once, closed once; a new one is made to connect again."""
+
+    def __init__(
+        self,
+        name: str,
+        config: StdioMCPConfig | HttpMCPConfig,
+        log: ServerLog,
+        headers: Headers,
+        callbacks: dict[str, Any],
+        on_tools_changed: Callable[[], None],
+    ) -> None:
+        self.name = name
+        self.config = config
+        self.log = log
+        self.headers = headers
+        self.callbacks = callbacks
+        self.on_tools_changed = on_tools_changed
+        self.answers = Answers()
+        self.process: ServerProcess | None = None
+        self.client: mcp.Client | None = None
+        self.opened_at = time.time()
+        self.error: BaseException | None = None
+        self.closing = False
+        self._over = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._owner: asyncio.Task[None] | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls can be made."""
+        process = self.process
+        return self.client is not None and not self._stop.is_set() and (process is None or not process.ended.is_set())
+
+    # ------------------------------------------------------------------------------------------ from open to close
+    async def open(self, timeout: float | None = None) -> None:
+        """Connect; a ConnectionError says in words why that couldn't be."""
+        limit = timeout
+        if limit is None:
+            limit = getattr(self.config, "timeout", None) or CONNECT_SECONDS
+        self._owner = asyncio.create_task(self._own(), name=f"MCP server {self.name}")
+        try:
+            done, _ = await asyncio.wait({self._ready}, timeout=limit)
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        if not done:
+            error = TimeoutError(f"no answer within {limit:g} s")
+            await self.close()
+            raise explain(self, error, connecting=True)
+        if self._ready.exception() is not None:
+            await self.close()
+            raise explain(self, self.error, connecting=True)
+
+    async def _own(self) -> None:
+        try:
+            async with self._client() as client:
+                self.client = client
+                if not self._ready.done():
+                    self._ready.set_result(None)
+                async with self._listening(client):
+                    await self._until_over()
+        except Exception as error:
+            self.error = error
+            logger.debug("the session with the MCP server %r ended", self.name, exc_info=True)
+        finally:
+            self.client = None
+            self._stop.set()
+            self._over.set()
+            if not self._ready.done():
+                self._ready.set_exception(ConnectionError("the session ended"))
+            # Somebody may have stopped waiting.
+            self._ready.exception() if not self._ready.cancelled() else None
+
+    async def _until_over(self) -> None:
+        if self.process is None:
+            await self._stop.wait()
+            return
+        waits = [asyncio.ensure_future(self._stop.wait()), asyncio.ensure_future(self.process.ended.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def _client(self) -> mcp.Client:
+        import mcp
+        import mcp_types
+
+        from nbtoolkit import __version__
+
+        return mcp.Client(
+            self._transport(),
+            client_info=mcp_types.Implementation(name="nbtoolkit", version=__version__),
+            # We keep the lists ourselves, and know when they change.
+            cache=None,
+            message_handler=self._on_message,
+            log_level="info",
+            **self.callbacks,
+        )
+
+    def _transport(self) -> Any:
+        if self.config.type == "stdio_mcp":
+            self.process = ServerProcess(self.config, self.log)
+            return self.process.streams()
+        return http_streams(self.config, self.headers, self.answers)
+
+    async def close(self) -> None:
+        """End the session, within a bound; nothing that it started is left."""
+        self.closing = True
+        self._stop.set()
+        owner = self._owner
+        if owner is None:
+            return
+        if not self._ready.done():
+            # Still connecting: it waits for a server that may never answer.
+            owner.cancel()
+        await asyncio.wait({owner}, timeout=CLOSE_SECONDS)
+        if not owner.done():
+            owner.cancel()
+            await asyncio.wait({owner}, timeout=CLOSE_SECONDS)
+
+    async def wait_over(self, seconds: float) -> None:
+        """Wait for the owner to have left, so that exit code and last words are known."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), seconds)
+
+    def give_up(self) -> None:
+        """The session is no good any more: let its owner leave."""
+        self._stop.set()
+
+    # -------------------------------------------------------------------------------------- what the server tells
+    async def _on_message(self, message: Any) -> None:
+        if isinstance(message, Exception):
+            self.log.write("protocol", str(message)[:500])
+        elif getattr(message, "method", None) == "notifications/tools/list_changed":
+            self.on_tools_changed()
+
+    @contextlib.asynccontextmanager
+    async def _listening(self, client: mcp.Client) -> AsyncIterator[None]:
+        """In the newer era a server tells of changed lists only to those who subscribe."""
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        tools = client.server_capabilities.tools
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
+            yield
+            return
+        task = asyncio.create_task(self._subscribe(client))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _subscribe(self, client: mcp.Client) -> None:
+        try:
+            async with client.listen(tools_list_changed=True) as subscription:
+                async for _ in subscription:
+                    self.on_tools_changed()
+        except Exception:
+            logger.debug("no subscription to changes of %r", self.name, exc_info=True)
+
+    # ------------------------------------------------------------------------------------------------- requests
+    async def list_tools(self) -> list[mcp_types.Tool]:
+        """Every tool of every page."""
+        return await self.pages("list_tools", "tools")
+
+    async def pages(self, method: str, field: str) -> list[Any]:
+        """Every item of a list that comes in pages."""
+        client = self._open_client()
+        items: list[Any] = []
+        cursor: str | None = None
+        for _ in range(PAGE_LIMIT):
+            async with asyncio.timeout(REQUEST_SECONDS):
+                page = await getattr(client, method)(cursor=cursor)
+            items.extend(getattr(page, field))
+            following = page.next_cursor
+            if following is None or following == cursor:
+                return items
+            cursor = following
+        return items
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], timeout: float | None, on_progress: Any
+    ) -> mcp_types.CallToolResult:
+        """Call a tool; a server that ends meanwhile ends the call with an MCPError."""
+        return await self._open_client().call_tool(
+            name, arguments, read_timeout_seconds=timeout, progress_callback=on_progress
+        )
+
+    def _open_client(self) -> mcp.Client:
+        if self.client is None or not self.alive:
+            raise explain(self, self.error)
+        return self.client

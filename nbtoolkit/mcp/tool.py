@@ -1,0 +1,175 @@
+"""MCPTool: a server's tool as one of ours.
+
+Its annotations are the server's claims about itself. They are shown as such, and count for permission as far as the
+client's ``trust_annotations`` says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.exception import MCPConnectionError
+from nbtoolkit.mcp.content import to_chunk
+from nbtoolkit.mcp.failure import is_timeout
+from nbtoolkit.mcp.portal import ticking
+from nbtoolkit.message import ToolResultState
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
+from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
+from nbtoolkit.tool.result import ToolChunk
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    import mcp_types
+
+    from nbtoolkit.mcp.client import MCPClient
+
+__all__ = ["MCPTool", "on_progress"]
+
+# Who shows progress sets this around a call; it gets {progress, total, message} in the caller's own loop.
+on_progress: ContextVar[Callable[[dict[str, Any]], None] | None] = ContextVar("nbtoolkit_mcp_progress", default=None)
+
+
+class MCPTool(ToolBase):
+    """A tool of an MCP server; made by ``MCPClient.list_tools`` and ``get_tool``."""
+
+    is_mcp = True
+
+    def __init__(
+        self,
+        client: MCPClient,
+        definition: mcp_types.Tool,
+        name: str,
+        middlewares: list[ToolMiddlewareBase] | None = None,
+    ) -> None:
+        super().__init__(middlewares=middlewares)
+        self.client = client
+        self.mcp_name = client.name
+        self.name = name
+        self.server_tool_name = definition.name
+        self.title = definition.title or (definition.annotations.title if definition.annotations else None)
+        self.description = definition.description or ""
+        self.input_schema = {"type": "object", "properties": {}, "required": [], **(definition.input_schema or {})}
+        self.output_schema: dict[str, Any] | None = definition.output_schema
+        # Only what the server said: {"readOnlyHint": True, …}.
+        self.annotations: dict[str, Any] = (
+            definition.annotations.model_dump(by_alias=True, exclude_none=True, mode="json")
+            if definition.annotations
+            else {}
+        )
+        self.is_read_only = self.annotations.get("readOnlyHint") is True
+        # Calls that change something keep their order.
+        self.is_concurrency_safe = self.is_read_only
+
+    @property
+    def trust_annotations(self) -> bool:
+        """Whether the server's word on its tools is taken."""
+        return self.client.trust_annotations
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Server and name."""
+        return ("mcp", self.client.name, self.server_tool_name)
+
+    @property
+    def origin(self) -> str:
+        """``MCP server NAME``."""
+        return f"MCP server {self.client.name}"
+
+    @cached_property
+    def definition_hash(self) -> str:
+        """Of name, description and schema; a server that changes one of them has another tool."""
+        return str(super().definition_hash)
+
+    async def check_permissions(
+        self,
+        tool_input: dict[str, Any],  # noqa: ARG002
+        context: PermissionContext,  # noqa: ARG002
+    ) -> PermissionDecision:
+        """No opinion on a call that is said to only read, unless the server is trusted; anything else asks."""
+        server = self.client.name
+        if not self.is_read_only:
+            return PermissionDecision(
+                PermissionBehavior.ASK, f"{self.server_tool_name!r} of the MCP server {server!r} may change something."
+            )
+        if self.trust_annotations:
+            return PermissionDecision(
+                PermissionBehavior.ALLOW, f"The MCP server {server!r}, which you trust, says that this only reads."
+            )
+        return PermissionDecision(
+            PermissionBehavior.PASSTHROUGH, f"The MCP server {server!r} says that this only reads; that is its claim."
+        )
+
+    def call(self, **kwargs: Any) -> Awaitable[ToolChunk | ChunkStream] | ChunkStream:
+        """The final chunk, or with ``stream_progress`` a stream of progress and the final chunk."""
+        return self._stream(kwargs) if self.client.stream_progress else self._final(kwargs, on_progress.get())
+
+    async def _final(self, arguments: dict[str, Any], listener: Callable[[dict[str, Any]], None] | None) -> ToolChunk:
+        here = asyncio.get_running_loop()
+        latest: dict[str, Any] | None = None
+
+        def deliver() -> None:
+            nonlocal latest
+            snapshot, latest = latest, None
+            if snapshot is not None and listener is not None:
+                listener(snapshot)
+
+        def progress(snapshot: dict[str, Any]) -> None:
+            # In the portal's thread. Snapshots that nobody has looked at yet are worth nothing once there is a newer.
+            nonlocal latest
+            waiting, latest = latest is not None, snapshot
+            if not waiting:
+                here.call_soon_threadsafe(deliver)
+
+        try:
+            result = await self.client.call_raw(
+                self.server_tool_name, arguments, on_progress=progress if listener is not None else None
+            )
+        except MCPConnectionError as error:
+            return ToolChunk.of(str(error), ToolResultState.ERROR)
+        except (RuntimeError, ValueError) as error:
+            # The SDK's word for a result that breaks the tool's own output schema.
+            return ToolChunk.of(f"The MCP server {self.client.name!r} answered amiss: {error}", ToolResultState.ERROR)
+        except Exception as error:  # noqa: BLE001 - _refusal raises what it doesn't know
+            return ToolChunk.of(self._refusal(error), ToolResultState.ERROR)
+        return to_chunk(result)
+
+    def _refusal(self, error: Exception) -> str:
+        from mcp import MCPError
+
+        if not isinstance(error, MCPError):
+            raise error
+        if is_timeout(error):
+            limit = self.client.execution_timeout
+            return f"The MCP server {self.client.name!r} did not answer within {limit:g} s; the call was cancelled."
+        return f"The MCP server {self.client.name!r} refused the call: {error.message}"
+
+    async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[ToolChunk, None]:
+        progress: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        listener = on_progress.get()
+
+        def heard(snapshot: dict[str, Any]) -> None:
+            progress.put_nowait(snapshot)
+            if listener is not None:
+                listener(snapshot)
+
+        call = asyncio.ensure_future(self._final(arguments, heard))
+        news: asyncio.Future[dict[str, Any]] | None = None
+        try:
+            while True:
+                news = asyncio.ensure_future(progress.get())
+                with ticking(asyncio.get_running_loop()):
+                    await asyncio.wait({call, news}, return_when=asyncio.FIRST_COMPLETED)
+                if not news.done():
+                    break
+                yield ToolChunk(metadata={"mcp_progress": news.result()}, is_last=False)
+            yield await call
+        finally:
+            if news is not None:
+                news.cancel()
+            if not call.done():
+                call.cancel()
+                await asyncio.wait({call})
