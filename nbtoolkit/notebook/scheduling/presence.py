@@ -1,0 +1,167 @@
+"""Whether anybody is there who could answer, and putting a question to them.
+
+It promises never to wait for somebody who can't answer: a front end that allows no interaction is believed at once, and
+one that could show a button proves it by firing a beacon.  The beacon proves that a front end is attached, not that the
+prompt is on its screen; the prompt can be shown again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import sys
+import threading
+import time
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nbtoolkit.notebook.scheduling.inbox import MARK
+from nbtoolkit.notebook.scheduling.kernel import kernel
+from nbtoolkit.notebook.scheduling.latch import Latch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nbtoolkit.notebook.scheduling.question import Question
+
+# A beacon's models can reach the front end before it has its subshell, and are then throttled: try fresh ones.
+BEACON_EVERY = 1.0
+# A busy page on a slow line answers the first beacon in 0.06-0.3 s, one that is just loading in 1.3-3 s.
+ATTEND = 8.0
+# Client sessions are forgotten beyond this: a notebook has one for each time its page was loaded.
+REMEMBERED = 32
+
+
+class Means(Enum):
+    """How a question could reach a person."""
+
+    WIDGETS = "widgets"
+    INPUT = "input"
+    NOBODY = "nobody"
+
+
+class Presence(NamedTuple):
+    """What is known before any widget exists, and why."""
+
+    means: Means
+    reason: str
+
+
+class NobodyAnswers(LookupError):  # noqa: N818 - it is no error of anybody's
+    """No front end proved that it can show the question, or `input()` isn't possible; str() is the reason."""
+
+
+def presence() -> Presence:
+    """Say at once whether anybody could answer: WIDGETS means worth trying, and only a beacon proves it."""
+    current = kernel()
+    if current is None:
+        if sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty():
+            return Presence(Means.INPUT, "a terminal without a kernel")
+        return Presence(Means.NOBODY, "no kernel and no terminal")
+    if not current.allows_input(current.parent()):
+        return Presence(Means.NOBODY, "the front end allows no interaction (allow_stdin is false)")
+    if importlib.util.find_spec("ipywidgets") is None:
+        return Presence(Means.INPUT, "ipywidgets is not installed in the kernel's environment")
+    return Presence(Means.WIDGETS, "the front end allows interaction")
+
+
+# ------------------------------------------------------------------ widgets
+def route(widgets: Iterable[Any]) -> None:
+    """Let the front end's messages to these widgets come to where the current thread's wait can see them.
+
+    For every widget of a card that a person can act on, before it is shown.
+    """
+    current = kernel()
+    to_main = current is not None and threading.current_thread() is threading.main_thread() and bool(current.can_listen)
+    for widget in widgets:
+        comm = getattr(widget, "comm", None)
+        if comm is None:
+            continue
+        with contextlib.suppress(AttributeError):  # a comm of another kernel, with slots
+            setattr(comm, MARK, True)
+        if hasattr(comm, "_reply_subshell_for"):
+            # ipykernel 7.4 sends replies to the shell that used the comm last, whatever the front end asked for.
+            comm._reply_subshell_for = _to_main_shell if to_main else _as_asked  # noqa: SLF001
+
+
+def _to_main_shell(_data: object, _default: str | None) -> str | None:
+    return None
+
+
+def _as_asked(_data: object, default: str | None) -> str | None:
+    return default
+
+
+class Beacon:
+    """Hidden linked widgets that only a widget front end, and nothing else, fires."""
+
+    def __init__(self) -> None:
+        self._fired = Latch()
+        self._widgets: list[Any] = []
+
+    async def seen(self, timeout: float = ATTEND) -> bool:
+        """Wait until a front end has answered, with fresh models every second; False when the time is up."""
+        deadline = time.monotonic() + timeout
+        while (left := deadline - time.monotonic()) > 0:
+            self._light()
+            with contextlib.suppress(TimeoutError):
+                await self._fired.wait(min(BEACON_EVERY, left))
+                return True
+        return False
+
+    def _light(self) -> None:
+        import ipywidgets
+
+        source, target = ipywidgets.IntText(value=1), ipywidgets.IntText(value=0)
+        target.observe(lambda _: self._fired.set(True), "value")
+        route([source, target])  # before the link exists, which makes the front end answer
+        self._widgets += [source, target, ipywidgets.jsdlink((source, "value"), (target, "value"))]
+
+    def close(self) -> None:
+        """Take the hidden widgets away."""
+        widgets, self._widgets = self._widgets, []
+        for widget in widgets:
+            with contextlib.suppress(Exception):
+                widget.close()
+
+
+_proven: dict[str, None] = {}
+
+
+async def pose(question: Question, *, timeout: float | None = None, attend: float = ATTEND) -> Any:
+    """Show a question, make sure that a widget front end is there, and wait for the answer.
+
+    NobodyAnswers when no front end fired a beacon within `attend` seconds (one that already did in this client
+    session isn't waited for), TimeoutError after `timeout` seconds with a person present.
+    """
+    with question.open():
+        question.present()
+        if question.origin.session not in _proven:
+            await _attended(question, attend if timeout is None else min(attend, timeout))
+        return await question.wait(timeout)
+
+
+async def _attended(question: Question, limit: float) -> None:
+    """Return when a front end has proved itself or the answer is there already."""
+    beacon = Beacon()
+    answer = asyncio.ensure_future(question.wait())
+    fired = asyncio.ensure_future(beacon.seen(limit))
+    try:
+        await asyncio.wait({answer, fired}, return_when=asyncio.FIRST_COMPLETED)
+        if fired.done() and fired.result():
+            _remember(question.origin.session)
+        elif not question.resolved:
+            raise NobodyAnswers(f"no front end that shows widgets has answered within {limit:g} s")
+    finally:
+        for task in (answer, fired):
+            task.cancel()
+        await asyncio.gather(answer, fired, return_exceptions=True)
+        beacon.close()
+
+
+def _remember(session: str | None) -> None:
+    if session is not None:
+        _proven[session] = None
+        while len(_proven) > REMEMBERED:
+            del _proven[next(iter(_proven))]
