@@ -1,0 +1,62 @@
+"""One kernel for each environment, shared by its tests; a page for each test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.kernel.frontend import FrontEnd, KernelProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.environments import KernelEnvironment
+
+
+@pytest.fixture(scope="session")
+def shared_kernel(kernel_env: KernelEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelProcess]:
+    kernel = KernelProcess(kernel_env, tmp_path_factory.mktemp(kernel_env.name))
+    yield kernel
+    kernel.stop()
+
+
+@pytest.fixture
+def kernel(shared_kernel: KernelProcess) -> Iterator[KernelProcess]:
+    """A kernel that is idle; one that a test has left otherwise is started anew, and the test fails."""
+    yield shared_kernel
+    try:
+        check = FrontEnd(shared_kernel, widgets=False).connect()
+        check.run("get_ipython().reset(new_session=False, aggressive=False) if False else None").ok()
+        check.close()
+    except AssertionError:
+        shared_kernel.restart()
+        raise
+
+
+@pytest.fixture
+def open_page(kernel: KernelProcess) -> Iterator[Callable[..., FrontEnd]]:
+    """Open a page on the kernel, with FrontEnd's options."""
+    pages: list[FrontEnd] = []
+
+    def open_page(**options: bool) -> FrontEnd:
+        pages.append(FrontEnd(kernel, **options).connect())
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture
+def page(open_page: Callable[..., FrontEnd]) -> FrontEnd:
+    """A page of JupyterLab with its default settings."""
+    return open_page()
+
+
+@pytest.fixture(params=["subshells", "main-shell"])
+def any_page(open_page: Callable[..., FrontEnd], request: pytest.FixtureRequest, kernel: KernelProcess) -> FrontEnd:
+    """A page that sends comms to a subshell (JupyterLab's default), and one that doesn't (as VS Code)."""
+    if request.param == "subshells" and not kernel.has_subshells:
+        pytest.skip("this kernel has no subshells")
+    return open_page(subshells=request.param == "subshells")
