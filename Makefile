@@ -16,10 +16,12 @@ QUICKSTART := notebooks/01_quickstart.ipynb
 # Jupyter refuses to run as root unless told.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
+# A target whose recipe failed half-way is made again.
+.DELETE_ON_ERROR:
 .PHONY: lab demo check format test environments chromium clean
 
 lab: .venv/.notebooks
-	$(PY) -m jupyterlab $(AS_ROOT) $(ARGS) $(QUICKSTART)
+	$(PY) -m jupyterlab $(AS_ROOT) --LabApp.default_url=/lab/tree/$(QUICKSTART) $(ARGS)
 
 demo: .venv/.notebooks
 	$(PY) -m nbconvert --log-level=WARN --to=markdown --execute --stdout \

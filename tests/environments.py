@@ -35,6 +35,13 @@ class KernelEnvironment:
         return tuple(int(part) for part in self.version.split(".")[:3])
 
     @property
+    def fault(self) -> str:
+        """Why a test may fail on it through no fault of ours, or an empty string."""
+        if (7,) <= self.release < (7, 4):
+            return "ipykernel 7.0-7.3 sometimes never run the first cells after a start or restart; 7.4 mends it"
+        return ""
+
+    @property
     def argv(self) -> list[str]:
         """The command that starts its kernel, with Jupyter's place for the connection file."""
         return [str(self.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
