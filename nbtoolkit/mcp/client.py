@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import mcp_types
 
     from nbtoolkit.mcp.connection import Connection
+    from nbtoolkit.mcp.status import ServerStatus
     from nbtoolkit.mcp.tool import MCPTool
 
 __all__ = ["MCPClient"]
@@ -205,10 +206,16 @@ class MCPClient(BaseModel):
         return await self._run(self._connection.call(name, arguments, self.execution_timeout, on_progress, here()))
 
     # --------------------------------------------------------------------------------------------------- the rest
+    def status(self) -> ServerStatus:
+        """How the server is, right now."""
+        from nbtoolkit.mcp.status import status_of
+
+        return status_of(self._connection)
+
     @property
     def log_tail(self) -> list[str]:
         """The last lines that the server wrote beside the protocol."""
-        return self._connection.log.tail(200)
+        return self._connection.log.tail()
 
     @property
     def _connection(self) -> Connection:

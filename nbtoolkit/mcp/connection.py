@@ -7,11 +7,8 @@ attributes. A session that died is opened again by the next call, once.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
-import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtoolkit.exception import MCPConnectionError
@@ -20,16 +17,17 @@ from nbtoolkit.mcp.http import Headers, snapshot
 from nbtoolkit.mcp.logs import ServerLog
 from nbtoolkit.mcp.portal import at_shutdown
 from nbtoolkit.mcp.session import Session
+from nbtoolkit.mcp.status import Flight
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable
 
     import mcp_types
 
     from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig
     from nbtoolkit.mcp.interaction import Interaction
 
-__all__ = ["Connection", "Flight"]
+__all__ = ["Connection"]
 
 logger = logging.getLogger("nbtoolkit.mcp")
 
@@ -37,19 +35,6 @@ logger = logging.getLogger("nbtoolkit.mcp")
 LAST_WORDS_SECONDS = 2.0
 
 T = TypeVar("T")
-
-_number = itertools.count(1)
-
-
-@dataclass
-class Flight:
-    """A call under way."""
-
-    tool: str
-    number: int = field(default_factory=lambda: next(_number))
-    started: float = field(default_factory=time.monotonic)
-    progress: dict[str, Any] | None = None
-    cancel: Callable[[], object] = lambda: None
 
 
 class Connection:
@@ -192,9 +177,10 @@ class Connection:
     ) -> mcp_types.CallToolResult:
         """Call a tool by the server's own name for it."""
         flight = Flight(name)
-        task = asyncio.current_task()
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
         if task is not None:
-            flight.cancel = task.cancel
+            stop = task.cancel
+            flight.cancel = lambda: loop.call_soon_threadsafe(stop)
         self.flights[flight.number] = flight
 
         async def progress(value: float, total: float | None, message: str | None) -> None:

@@ -67,7 +67,8 @@ def explain(session: Session, error: BaseException | None, *, connecting: bool =
     text = head + (": " + "; ".join(reasons) if reasons else "") + "."
     if not connecting:
         text += " The next call starts it again."
-    tail = "\n".join(session.log.tail(TAIL_LINES))[-TAIL_CHARS:] if session.process is not None else ""
+    words = session.log.last_words(TAIL_LINES) if session.process is not None else []
+    tail = "\n".join(line for line in words if not line.startswith("[stdout]"))[-TAIL_CHARS:]
     if tail:
         text += f"\nThe last lines it wrote:\n{tail}"
     failure = MCPConnectionError(text)
@@ -80,11 +81,11 @@ def _process(session: Session) -> str:
     if process is None or process.pid is None:
         return ""
     parts = []
-    if process.exit_code is not None and not session.closing:
+    if process.died:
         parts.append(describe_exit(process.exit_code))
     if process.garbled and not process.spoke:
         shown = ", ".join(map(repr, process.garbage[:2]))
-        parts.append(f"it prints on stdout what isn't MCP: {shown}; is {session.config.describe()!r} an MCP server?")
+        parts.append(f"on stdout it prints what isn't MCP, {shown}, so it may be no MCP server")
     return "; ".join(parts)
 
 

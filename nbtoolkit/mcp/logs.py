@@ -44,11 +44,25 @@ class ServerLog:
         self.path: Path | None = (folder or log_folder()) / f"{name}-{os.getpid()}.log"
         self.lines: deque[str] = deque(maxlen=TAIL_LINES)
         self._partial = b""
+        self._of_run = 0
         self._size = 0
 
-    def tail(self, count: int = 10) -> list[str]:
+    def tail(self, count: int = TAIL_LINES) -> list[str]:
         """The last lines."""
         return list(self.lines)[-count:]
+
+    def begin(self, text: str) -> None:
+        """A start: what the server writes from now on are the words of this run."""
+        self.feed(b"\n" if self._partial else b"")
+        self._of_run = 0
+        self.note(text)
+
+    def last_words(self, count: int) -> list[str]:
+        """The last lines of this run that say something."""
+        lines = list(self.lines)[-self._of_run :] if self._of_run else []
+        if self._partial:
+            lines.append(self._partial.decode("utf-8", "replace"))
+        return [line for line in lines if line.strip()][-count:]
 
     def feed(self, data: bytes) -> None:
         """Take raw stderr."""
@@ -59,20 +73,24 @@ class ServerLog:
         # Of a flood only the end can be seen anyway; the file gets it all, turned over.
         self._store(data)
         for line in whole[-TAIL_LINES:]:
-            self.lines.append(line[:LINE_LIMIT].decode("utf-8", "replace").rstrip("\r"))
+            self._append(line[:LINE_LIMIT].decode("utf-8", "replace").rstrip("\r"))
 
     def write(self, source: str, text: str) -> None:
         """Take a line that isn't stderr, marked with where it comes from."""
         line = f"[{source}] {text[:LINE_LIMIT]}"
-        self.lines.append(line)
+        self._append(line)
         self._store(f"{line}\n".encode("utf-8", "replace"))
 
     def note(self, text: str) -> None:
         """Take a line of ours; it stands in the file alone, the tail is the server's."""
         self._store(f"[{time.strftime('%Y-%m-%d %H:%M:%S')}] {text}\n".encode("utf-8", "replace"))
 
+    def _append(self, line: str) -> None:
+        self.lines.append(line)
+        self._of_run = min(self._of_run + 1, TAIL_LINES)
+
     def _store(self, data: bytes) -> None:
-        if self.path is None:
+        if self.path is None or not data:
             return
         try:
             if self._size == 0:

@@ -57,6 +57,9 @@ class ServerProcess:
         self.garbage: list[str] = []
         self.garbled = 0
         self.spoke = False
+        # It left by itself, before anybody asked it to.
+        self.died = False
+        self._stopping = False
         self.ended = asyncio.Event()
 
     @property
@@ -117,7 +120,7 @@ class ServerProcess:
             start_new_session=True,
         )
         tell_guardian(f"+{self.process.pid}")
-        self.log.note(f"started, pid {self.process.pid}: {self.config.describe()}")
+        self.log.begin(f"started, pid {self.process.pid}: {self.config.describe()}")
 
     async def _read(self, to_session: Any) -> None:
         import anyio
@@ -135,7 +138,11 @@ class ServerProcess:
                     message = jsonrpc_message_adapter.validate_json(text, by_name=False)
                 except ValueError:
                     if not self._note_garbage(line):
+                        self._stopping = True
+                        self._signal(signal.SIGTERM)
                         break
+                    # Lines that are there already are read without a pause; others want the loop too.
+                    await asyncio.sleep(0)
                     continue
                 self.spoke = True
                 await to_session.send(SessionMessage(message))
@@ -144,10 +151,15 @@ class ServerProcess:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
             logger.debug("the session closed before its server's stdout", exc_info=True)
         finally:
-            await self._reap(REAP_SECONDS)
+            if not self._stopping:
+                self.died = await self._reap(REAP_SECONDS) and not self._stopping
             self.ended.set()
             # The session sees the end and fails every call under way.
             to_session.close()
+        # A server that is stuck in writing doesn't see that its stdin has ended.
+        with contextlib.suppress(ConnectionError, ValueError):
+            while await self.process.stdout.read(65536):
+                pass
 
     def _note_garbage(self, line: bytes) -> bool:
         """Keep what isn't a message; False when this can't be a server."""
@@ -184,6 +196,7 @@ class ServerProcess:
     async def _stop(self) -> None:
         """End the process: stdin closed, a grace, SIGTERM to its group, SIGKILL to all that carries its mark."""
         assert self.process is not None
+        self._stopping = True
         if self.process.stdin is not None:
             self.process.stdin.close()
         if not await self._reap(GRACE_SECONDS if self.exit_code is None else 0.0):

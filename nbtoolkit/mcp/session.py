@@ -77,6 +77,11 @@ class Session:
         process = self.process
         return self.client is not None and not self._stop.is_set() and (process is None or not process.ended.is_set())
 
+    @property
+    def opening(self) -> bool:
+        """Whether it is on its way."""
+        return not self._ready.done()
+
     # ------------------------------------------------------------------------------------------ from open to close
     async def open(self, timeout: float | None = None) -> None:
         """Connect; a ConnectionError says in words why that couldn't be."""
