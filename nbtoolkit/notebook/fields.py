@@ -1,0 +1,207 @@
+"""A JSON Schema in a person's words: one field a row, with its type, its limits and what it is for.
+
+A server wrote the schema, so any shape must give rows: references that go in circles end, odd values are skipped, and
+the number of rows is bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.notebook.text import bounded, one_line, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["Field", "fields", "resolve", "type_words"]
+
+# A schema of more rows isn't read but searched, as JSON.
+MAX_ROWS = 200
+# Deeper fields keep their parent's row, whose type names them.
+MAX_DEPTH = 5
+# An enumeration past this many values is said by its first ones and a count.
+MAX_CHOICES = 8
+DESCRIPTION_LIMIT = 400
+
+_PLURAL = {"string": "strings", "integer": "integers", "number": "numbers", "boolean": "booleans", "object": "objects"}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One argument, or a field inside one. ``path`` is dotted; ``value`` is ``required``, ``default …`` or ``optional``."""
+
+    path: str
+    depth: int
+    type: str
+    value: str
+    description: str
+    schema: Mapping[str, Any]
+
+    @property
+    def required(self) -> bool:
+        """Whether a call without it is refused."""
+        return self.value == "required"
+
+
+def fields(schema: Mapping[str, Any]) -> list[Field]:
+    """The rows of an object's schema, nested fields under their parent."""
+    out: list[Field] = []
+    for row in _walk(schema, schema, "", 0, ()):
+        out.append(row)
+        if len(out) >= MAX_ROWS:
+            break
+    return out
+
+
+def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema that a local ``$ref`` leads to, with the words that stand beside the reference."""
+    seen: set[str] = set()
+    about: dict[str, Any] = schema if isinstance(schema, dict) else {}
+    while isinstance(ref := about.get("$ref"), str) and ref.startswith("#/") and ref not in seen:
+        seen.add(ref)
+        target: Any = root
+        for step in ref[2:].split("/"):
+            target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+        if not isinstance(target, dict):
+            break
+        about = {**target, **{key: value for key, value in about.items() if key != "$ref"}}
+    return about
+
+
+def _walk(
+    schema: Mapping[str, Any], root: Mapping[str, Any], prefix: str, depth: int, above: tuple[str, ...]
+) -> Iterator[Field]:
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return
+    required = schema.get("required")
+    required = required if isinstance(required, list) else []
+    for key, raw in properties.items():
+        about = resolve(raw, root)
+        path = f"{prefix}{key}"
+        value = "required" if key in required else "optional"
+        if "default" in about and key not in required:
+            value = "default " + bounded(to_json(about["default"]), 60)
+        described = about.get("description")
+        text = one_line(described, DESCRIPTION_LIMIT) if isinstance(described, str) else ""
+        yield Field(path, depth, type_words(about, root), value, text, about)
+        inner, mark = _inner(about, root), _mark(raw)
+        # A model that holds itself is drawn once; its second coming is only its type.
+        if inner is not None and depth < MAX_DEPTH and (mark is None or mark not in above):
+            yield from _walk(inner[0], root, f"{path}{inner[1]}.", depth + 1, above if mark is None else (*above, mark))
+
+
+def _inner(about: Mapping[str, Any], root: Mapping[str, Any]) -> tuple[Mapping[str, Any], str] | None:
+    """The object inside a field, with what a path through it looks like: itself, an item, or the one non-null choice."""
+    if isinstance(about.get("properties"), dict):
+        return about, ""
+    items = resolve(about.get("items"), root)
+    if isinstance(items.get("properties"), dict):
+        return items, "[]"
+    real = [choice for choice in _choices(about, root) if choice.get("type") != "null"]
+    return _inner(real[0], root) if len(real) == 1 and real[0] is not about else None
+
+
+def _mark(raw: Any) -> str | None:
+    """The reference by which a field's schema can be recognised when it comes again."""
+    if not isinstance(raw, dict):
+        return None
+    for part in (raw, raw.get("items"), *(raw.get("anyOf") or ())):
+        if isinstance(part, dict) and isinstance(part.get("$ref"), str):
+            return str(part["$ref"])
+    return None
+
+
+def _choices(about: Mapping[str, Any], root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    for key in ("anyOf", "oneOf"):
+        if isinstance(about.get(key), list):
+            return [resolve(choice, root) for choice in about[key]]
+    return []
+
+
+def type_words(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None, depth: int = 0) -> str:
+    """A schema's type and limits: ``integer, 1 to 32``, ``list of smb | mid``, ``date or null``."""
+    root = schema if root is None else root
+    about = resolve(schema, root)
+    if depth > MAX_DEPTH or not about:
+        return "anything"
+    if isinstance(about.get("enum"), list):
+        return _enumerated(about["enum"])
+    if "const" in about:
+        return _literal(about["const"])
+    choices = _choices(about, root)
+    if choices:
+        words = dict.fromkeys(type_words(choice, root, depth + 1) for choice in choices)
+        return " or ".join(words)
+    kind = about.get("type")
+    if isinstance(kind, list):
+        words = dict.fromkeys(type_words({**about, "type": one}, root, depth + 1) for one in kind)
+        return " or ".join(words)
+    if kind == "array":
+        return _array(about, root, depth)
+    if kind == "object":
+        return _object(about, root, depth)
+    name = about.get("format") if isinstance(about.get("format"), str) else kind
+    return ", ".join([str(name) if name else "anything", *_limits(about)])
+
+
+def _literal(value: Any) -> str:
+    return value if isinstance(value, str) and value.strip() else to_json(value)
+
+
+def _enumerated(values: list[Any]) -> str:
+    shown = [one_line(_literal(value), 40) for value in values[:MAX_CHOICES]]
+    more = len(values) - len(shown)
+    return " | ".join(shown) + (f" | {more} more" if more else "")
+
+
+def _array(about: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    prefix = about.get("prefixItems")
+    if isinstance(prefix, list):
+        return "list of " + ", ".join(type_words(item, root, depth + 1) for item in prefix[:MAX_CHOICES])
+    items = resolve(about.get("items"), root)
+    inner = type_words(items, root, depth + 1) if items else "anything"
+    words = f"list of {_PLURAL.get(inner, inner)}"
+    low, high = about.get("minItems"), about.get("maxItems")
+    limits = [_between(low, high, "items")] if low is not None or high is not None else []
+    if about.get("uniqueItems") is True:
+        limits.append("none twice")
+    return ", ".join([words, *limits])
+
+
+def _object(about: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    if isinstance(about.get("properties"), dict):
+        name = about.get("title")
+        return name if isinstance(name, str) and name else "object"
+    values = about.get("additionalProperties")
+    if isinstance(values, dict) and values:
+        inner = type_words(values, root, depth + 1)
+        return f"object of {_PLURAL.get(inner, inner)}"
+    return "object"
+
+
+def _limits(about: Mapping[str, Any]) -> list[str]:
+    out = []
+    low, high = about.get("minimum"), about.get("maximum")
+    if low is not None or high is not None:
+        out.append(_between(low, high))
+    for key, words in (("exclusiveMinimum", "more than"), ("exclusiveMaximum", "less than")):
+        if isinstance(about.get(key), int | float) and not isinstance(about.get(key), bool):
+            out.append(f"{words} {about[key]:g}")
+    low, high = about.get("minLength"), about.get("maxLength")
+    if low is not None or high is not None:
+        out.append(_between(low, high, "characters"))
+    if isinstance(about.get("pattern"), str):
+        out.append(f"like {one_line(about['pattern'], 60)}")
+    if about.get("multipleOf") is not None:
+        out.append(f"a multiple of {to_json(about['multipleOf'])}")
+    return out
+
+
+def _between(low: Any, high: Any, unit: str = "") -> str:
+    unit = f" {unit}" if unit else ""
+    low_text, high_text = to_json(low), to_json(high)
+    if low is not None and high is not None:
+        return f"{low_text}{unit}" if low == high else f"{low_text} to {high_text}{unit}"
+    return f"at least {low_text}{unit}" if low is not None else f"at most {high_text}{unit}"

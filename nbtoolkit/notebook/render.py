@@ -1,0 +1,237 @@
+"""The record of a call: one display that stands when everything else is gone.
+
+It holds what was called, what was decided, and the result, as fixed text/plain and as text/html that reads well with
+its styles stripped, on any renderer, without a kernel. Nothing in it differs between a person's click and a script's
+answer, or between two machines: no ids, times, durations, sizes, addresses or paths of home. Whatever a tool or a model
+wrote is inert and bounded.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import sys
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
+from nbtoolkit.notebook.tables import (
+    log_table,
+    message,
+    rules_table,
+    schema_view,
+    servers_table,
+    tools_table,
+)
+from nbtoolkit.notebook.text import (
+    BAD,
+    SOFT,
+    bounded,
+    box,
+    code,
+    count,
+    fold,
+    one_line,
+    pre,
+    safe,
+    settled,
+    tidy,
+    to_json,
+    visible,
+    visible_text,
+)
+from nbtoolkit.notebook.title import title
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nbtoolkit.tool.log import LogEntry
+    from nbtoolkit.tool.result import ToolResponse
+
+__all__ = [
+    "arguments_text",
+    "bounded",
+    "frame_html",
+    "log_table",
+    "message",
+    "record",
+    "rules_table",
+    "schema_view",
+    "servers_table",
+    "title",
+    "tools_table",
+    "visible",
+    "visible_text",
+]
+
+# What of one argument the record's first line says; the page has the rest under "Arguments".
+ARGUMENT_LIMIT = 1_000
+# A function's result is bounded to 20,000 characters for the model; a page may hold a little more, a notebook not 1 MB.
+TEXT_LIMIT = 40_000
+# More lines than this push what follows out of sight.
+FOLD_LINES = 20
+# One unbroken line of this length fills as much of the page as the lines above.
+FOLD_CHARACTERS = 3_000
+# An image past this size makes the notebook too large to keep in git.
+IMAGE_LIMIT = 5_000_000
+FRAME_ROWS = 20
+FRAME_COLUMNS = 20
+CELL_LIMIT = 80
+# A reason is a sentence; the model's own tool may have written it.
+WORDS_LIMIT = 400
+
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
+
+
+def record(entry: LogEntry, response: ToolResponse, *, schema: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """The mime bundle of one call that ended; ``schema`` is the tool's input schema, which orders the title."""
+    line = title(entry.tool, entry.tool_input, entry.variables, origin=entry.origin, schema=schema)
+    words = settled(one_line(entry.words, WORDS_LIMIT))
+    state = entry.state
+    arguments = "" if line.complete else fold("Arguments", pre(_argument_lines(entry)))
+    result_text, result_html = _result(response)
+    if state is ToolResultState.DENIED and not words.startswith("allowed"):
+        # What the model was told is the decision in other words.
+        result_text = result_html = ""
+    shown = f'<span style="{SOFT}">{_words_html(state, words)}</span>'
+    markup = f'<p style="margin:0"><b>{code(line.tool)}</b>{line.html(code)} — {shown}</p>{arguments}{result_html}'
+    head = f"[{visible_text(one_line(entry.tool, 200))}] {arguments_text(entry)}".rstrip()
+    plain = f"{head}\n{_words_plain(state, words)}"
+    if result_text:
+        plain += "\n" + _indented(result_text)
+    return {"text/plain": plain, "text/html": box(markup)}
+
+
+def _words_html(state: ToolResultState, words: str) -> str:
+    if state is ToolResultState.ERROR:
+        return f'<span style="{BAD}">error</span>, {safe(words)}'
+    if state is ToolResultState.INTERRUPTED:
+        return f"<b>interrupted</b>, {safe(words)}"
+    return safe(words)
+
+
+def _words_plain(state: ToolResultState, words: str) -> str:
+    words = visible_text(words)
+    if state is ToolResultState.DENIED:
+        return words
+    return f"{'ok' if state is ToolResultState.SUCCESS else state.value}, {words}"
+
+
+# -------------------------------------------------------------------------------------------------------- arguments
+
+
+def arguments_text(entry: LogEntry) -> str:
+    """All arguments on one line; a Bash call's command, its further lines indented by 4."""
+    if entry.tool == "Bash" and entry.origin == "Built-in tool" and isinstance(entry.tool_input.get("command"), str):
+        command = visible_text(settled(bounded(entry.tool_input["command"].strip(), ARGUMENT_LIMIT)))
+        return command.replace("\n", "\n    ")
+    shown = (f"{key}={_argument(entry, key, ARGUMENT_LIMIT)}" for key in entry.tool_input)
+    return visible_text(", ".join(shown)).replace("\n", " ")
+
+
+def _argument_lines(entry: LogEntry) -> str:
+    lines = [f"{key}:{_argument(entry, key, TEXT_LIMIT, block=True)}" for key in entry.tool_input]
+    return "\n".join([*lines, *(f"mended: {settled(one_line(note, WORDS_LIMIT))}" for note in entry.mended)])
+
+
+def _argument(entry: LogEntry, key: str, limit: int, *, block: bool = False) -> str:
+    value = entry.tool_input[key]
+    if key in entry.variables:
+        name = value if isinstance(value, str) else to_json(value)
+        return f" variable {name}, {entry.variables[key]}" if block else f"{name} ({entry.variables[key]})"
+    if block and isinstance(value, str) and "\n" in value:
+        return "\n" + _indented(settled(bounded(value, limit)))
+    return (" " if block else "") + settled(bounded(to_json(value), limit))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
+
+
+# ----------------------------------------------------------------------------------------------------------- result
+
+
+def _result(response: ToolResponse) -> tuple[str, str]:
+    frame = _frame(response.value)
+    if frame is not None:
+        return _frame_text(frame), frame_html(frame)
+    texts, markups = [], []
+    for block in response.content:
+        text, markup = _text(block) if isinstance(block, TextBlock) else _data(block)
+        if text:
+            texts.append(text)
+            markups.append(markup)
+    return "\n".join(texts), "".join(markups)
+
+
+def _text(block: TextBlock) -> tuple[str, str]:
+    text = settled(bounded(tidy(block.text), TEXT_LIMIT)).rstrip("\n ")
+    lines = text.count("\n") + 1
+    if lines > FOLD_LINES:
+        return visible_text(text), fold(f"Result, {count(lines, 'line')}", pre(text))
+    if len(text) > FOLD_CHARACTERS:
+        return visible_text(text), fold(f"Result, {count(len(text), 'character')}", pre(text))
+    return visible_text(text), pre(text) if text else ""
+
+
+def _data(block: DataBlock) -> tuple[str, str]:
+    kind = one_line(block.source.media_type, 60)
+    name = one_line(block.name or "", 60)
+    label = visible_text(f"[{kind}{' ' + name if name else ''}]")
+    if not isinstance(block.source, Base64Source):
+        # An address isn't fetched: looking at a record must not tell a server that somebody did.
+        where = one_line(block.source.url, 200)
+        return f"{label} {visible_text(where)}", f'<p style="margin:4px 0">{safe(label)} {code(where)}</p>'
+    data = _base64(block.source.data)
+    if kind not in _IMAGES or data is None:
+        return label, f'<p style="margin:4px 0">{safe(label)}</p>'
+    alt = safe(name or "Image").replace('"', "&quot;")
+    image = f'<img src="data:{kind};base64,{data}" alt="{alt}" style="max-width:100%">'
+    return label, f'<p style="margin:4px 0">{image}</p>'
+
+
+def _base64(data: str) -> str | None:
+    """The same bytes, encoded here, so that nothing but base64 stands in the page; None where it is none or too much."""
+    if len(data) > IMAGE_LIMIT:
+        return None
+    try:
+        return base64.b64encode(base64.b64decode(data, validate=True)).decode()
+    except (binascii.Error, ValueError):
+        return None
+
+
+# ----------------------------------------------------------------------------------------------------------- frames
+
+
+def _frame(value: Any) -> Any:
+    """The value as a pandas DataFrame, where it is one or a Series; pandas is looked at only where it was imported."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return None
+    if isinstance(value, pandas.Series):
+        return value.to_frame(value.name if value.name is not None else "")
+    return value if isinstance(value, pandas.DataFrame) else None
+
+
+def _dimensions(frame: Any) -> str:
+    rows, columns = frame.shape
+    cut = rows > FRAME_ROWS or columns > FRAME_COLUMNS
+    return f"{count(rows, 'row')} × {count(columns, 'column')}" if cut else ""
+
+
+def _frame_text(frame: Any) -> str:
+    text = frame.to_string(
+        max_rows=FRAME_ROWS, max_cols=FRAME_COLUMNS, max_colwidth=CELL_LIMIT, line_width=120, show_dimensions=False
+    )
+    size = _dimensions(frame)
+    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    return visible_text(settled(bounded(text, TEXT_LIMIT))) + (f"\n{size}" if size else "")
+
+
+def frame_html(frame: Any, rows: int = FRAME_ROWS) -> str:
+    """A DataFrame as a static table: escaped by pandas, unseen characters named, rows and columns bounded."""
+    with sys.modules["pandas"].option_context("display.max_colwidth", CELL_LIMIT):
+        markup = frame.to_html(max_rows=rows, max_cols=FRAME_COLUMNS, escape=True, show_dimensions=False)
+    if len(markup) > TEXT_LIMIT * 4:
+        return pre(_frame_text(frame))
+    size = _dimensions(frame)
+    return visible_text(settled(markup)) + (f'<p style="margin:0;{SOFT}">{size}</p>' if size else "")

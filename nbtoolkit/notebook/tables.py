@@ -1,0 +1,218 @@
+"""Lists and schemas as static displays: fixed text/plain, and text/html that stands with its styles stripped.
+
+What varies from run to run (times, durations, sizes, ids) isn't here; it is in the widgets and in ``to_dataframe()``.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.message import ToolResultState
+from nbtoolkit.notebook.fields import Field, fields
+from nbtoolkit.notebook.text import (
+    BAD,
+    SOFT,
+    box,
+    code,
+    columns,
+    count,
+    fold,
+    one_line,
+    pre,
+    safe,
+    settled,
+    soft,
+    table,
+    to_json,
+    visible_text,
+)
+from nbtoolkit.notebook.title import title
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from nbtoolkit.mcp import MCPClient
+    from nbtoolkit.permission.rule import PermissionRule
+    from nbtoolkit.tool.base import ToolBase
+    from nbtoolkit.tool.group import ToolGroup
+    from nbtoolkit.tool.log import LogEntry
+
+__all__ = ["Bundle", "log_table", "message", "rules_table", "schema_view", "servers_table", "tools_table"]
+
+Bundle = dict[str, str]
+
+# A description's first line, as long as a table's cell is read.
+LINE_LIMIT = 120
+# A list of a thousand tools is searched, not read.
+MAX_ROWS = 1_000
+
+
+def message(text: str) -> Bundle:
+    """One line of ours, that may hold foreign words."""
+    return {"text/plain": visible_text(text), "text/html": box(f'<p style="margin:0">{safe(text)}</p>')}
+
+
+def _list(heading: str, head: list[str], rows: list[tuple[list[str], list[str]]], nothing: str) -> Bundle:
+    """A heading and a table; each row comes as text and as markup."""
+    if not rows:
+        return message(nothing)
+    left = len(rows) - MAX_ROWS
+    rows = rows[:MAX_ROWS]
+    more = f"{left:,} more" if left > 0 else ""
+    plain = [heading, columns(head, [text for text, _ in rows], "  "), *([f"  {more}"] if more else [])]
+    markup = f'<p style="margin:0"><b>{safe(heading)}</b></p>' + table(head, [cells for _, cells in rows]) + soft(more)
+    return {"text/plain": "\n".join(plain), "text/html": box(markup)}
+
+
+# ------------------------------------------------------------------------------------------------------------ tools
+
+
+def does(tool: ToolBase) -> str:
+    """Whether a tool changes things, by its own word."""
+    return "only reads" if tool.is_read_only else "changes things"
+
+
+def summary(tool: ToolBase) -> str:
+    """The first line of a tool's description."""
+    text = (tool.description or "").strip().split("\n", 1)[0]
+    return settled(one_line(text, LINE_LIMIT))
+
+
+def tools_table(
+    tools: Iterable[tuple[ToolGroup, ToolBase]],
+    *,
+    badge: Callable[[ToolBase], str] = does,
+    off: Iterable[str] = (),
+) -> Bundle:
+    """The tools by group; ``badge`` says in a word what would happen to a call, ``off`` names the groups not active."""
+    listed = list(tools)
+    off = set(off)
+    several = len({group.name for group, _ in listed}) > 1
+    rows = []
+    for group, tool in listed:
+        where = [group.name + (", off" if group.name in off else "")] if several else []
+        text = [tool.name, *where, settled(tool.origin), badge(tool), summary(tool)]
+        rows.append((text, [code(text[0]), *(soft(safe(cell)) for cell in text[1:-1]), safe(text[-1])]))
+    head = [
+        "Tool",
+        *(["Group"] if several else []),
+        "From",
+        "Permission" if badge is not does else "Effect",
+        "What it does",
+    ]
+    return _list(count(len(listed), "tool"), head, rows, "No tools yet. Decorate a function with @tool to make one.")
+
+
+def schema_view(
+    tool: ToolBase,
+    *,
+    group: str | None = None,
+    permission: str | None = None,
+    sent: Mapping[str, Any] | None = None,
+    form: str | None = None,
+) -> Bundle:
+    """One tool's arguments as a person reads them, and the JSON below.
+
+    ``sent`` is what goes to a provider in the dialect ``form``; with it the JSON is shown at once. Without, the JSON
+    Schema is folded away.
+    """
+    about = [
+        settled(tool.origin),
+        *([f"group {group}"] if group else []),
+        does(tool),
+        *([permission] if permission else []),
+    ]
+    meta = " · ".join(about)
+    first, _, rest = (tool.description or "").strip().partition("\n")
+    head = f'<p style="margin:0"><b>{code(tool.name)}</b> {safe(settled(one_line(first, 400)))}</p>'
+    head += f'<p style="margin:0;{SOFT}">{safe(meta)}</p>'
+    plain = f"{visible_text(tool.name)}: {visible_text(one_line(first, 400))}\n{visible_text(meta)}"
+    if sent is not None:
+        text = to_json(sent, indent=2)
+        label = f'<p style="margin:4px 0 0;{SOFT}">{safe(form or "JSON")}</p>'
+        return {
+            "text/plain": f"{plain}\n{visible_text(text)}",
+            "text/html": box(head + (label if form else "") + pre(text)),
+        }
+    if rest.strip():
+        text = settled(one_line(rest, 2_000))
+        head += f'<p style="margin:4px 0 0">{safe(text)}</p>'
+        plain += f"\n{visible_text(text)}"
+    rows = fields(tool.input_schema)
+    if rows:
+        plain += "\n" + columns(["Argument", "Value", "Type and meaning"], [_field_text(row) for row in rows], "  ")
+        head += table(["Argument", "Value", "Type and meaning"], [_field_html(row) for row in rows])
+    else:
+        plain += "\n  takes no arguments"
+        head += f'<p style="margin:4px 0">{soft("Takes no arguments.")}</p>'
+    head += fold("JSON Schema", pre(to_json(tool.input_schema, indent=2)))
+    return {"text/plain": plain, "text/html": box(head)}
+
+
+def _field_text(row: Field) -> list[str]:
+    meaning = f"{row.type} · {row.description}" if row.description else row.type
+    return ["  " * row.depth + row.path, row.value, settled(meaning)]
+
+
+def _field_html(row: Field) -> list[str]:
+    parent, dot, name = row.path.rpartition(".")
+    shown = (
+        f'<span style="padding-left:{16 * row.depth}px">{soft(code(parent + dot)) if parent else ""}{code(name)}</span>'
+    )
+    value = "<b>required</b>" if row.required else soft(safe(row.value))
+    meaning = f" {soft('· ' + safe(settled(row.description)))}" if row.description else ""
+    return [shown, value, safe(settled(row.type)) + meaning]
+
+
+# ---------------------------------------------------------------------------------------------- log, servers, rules
+
+
+def log_table(log: Iterable[LogEntry]) -> Bundle:
+    """The calls of a log, oldest first: what was called, what was decided, how it ended."""
+    rows = []
+    for entry in log:
+        line = title(entry.tool, entry.tool_input, entry.variables, origin=entry.origin)
+        words = settled(one_line(entry.words, LINE_LIMIT))
+        state = "ok" if entry.state is ToolResultState.SUCCESS else entry.state.value
+        shown = f'<span style="{BAD}">{state}</span>' if entry.state is ToolResultState.ERROR else state
+        call = f"<b>{code(line.tool)}</b>{line.html(code)}"
+        rows.append(
+            ([str(entry.number), line.plain, words, state], [str(entry.number), call, soft(safe(words)), shown])
+        )
+    return _list(count(len(rows), "call"), ["#", "Call", "Decided", "State"], rows, "No calls yet.")
+
+
+def servers_table(clients: Iterable[MCPClient]) -> Bundle:
+    """The MCP servers: how each is reached and whether it is connected."""
+    rows = []
+    for client in clients:
+        how = settled(one_line(_how(client), LINE_LIMIT))
+        state = ("connected" if client.is_connected else "closed") if client.is_stateful else "stateless"
+        rows.append(([client.name, how, state], [f"<b>{code(client.name)}</b>", code(how), safe(state)]))
+    return _list(count(len(rows), "MCP server"), ["Server", "How", "State"], rows, "No MCP servers yet.")
+
+
+def _how(client: MCPClient) -> str:
+    config = client.mcp_config
+    url = getattr(config, "url", None)
+    if isinstance(url, str):
+        return url
+    # The folder in which a program lies differs from machine to machine; its name doesn't.
+    command = str(getattr(config, "command", ""))
+    return " ".join([PurePath(command).name if "/" in command else command, *(getattr(config, "args", None) or ())])
+
+
+def rules_table(rules: Iterable[PermissionRule]) -> Bundle:
+    """Rules in the order given, with what each does and who set it."""
+    rows = []
+    for rule in rules:
+        text = [str(rule), rule.behavior.value, settled(rule.source)]
+        deny = f"<b>{text[1]}</b>" if text[1] == "deny" else text[1]
+        rows.append((text, [code(text[0]), deny, soft(safe(text[2]))]))
+    return _list(
+        count(len(rows), "rule"),
+        ["Rule", "Does", "From"],
+        rows,
+        "No rules yet: each call is decided by its tool and the mode.",
+    )

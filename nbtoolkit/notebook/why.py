@@ -1,0 +1,94 @@
+"""Who asks, and why it asks: the sentences of a card, and the explanation of a decision.
+
+Every word that a model or a server wrote is quoted as its claim.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.notebook.text import one_line, settled, visible
+from nbtoolkit.notebook.title import Title, split_name, title
+from nbtoolkit.permission.rule import PermissionBehavior
+from nbtoolkit.tool.run import describe
+
+if TYPE_CHECKING:
+    from nbtoolkit.permission.approval import ApprovalRequest, Origin
+
+__all__ = ["card_title", "meta", "reasons"]
+
+# Three names are read, a list of ten is searched; the body has all.
+NAMED = 3
+WORDS_LIMIT = 200
+
+
+def _code(text: str) -> str:
+    return f"<code>{visible(one_line(text, WORDS_LIMIT))}</code>"
+
+
+def card_title(request: ApprovalRequest) -> Title:
+    """The line that says what will happen."""
+    kinds = {key: describe(value) for key, value in request.variables.items()}
+    tool = request.tool
+    return title(tool.name, request.tool_input, kinds, origin=getattr(tool, "origin", ""), schema=tool.input_schema)
+
+
+def meta(request: ApprovalRequest) -> str:
+    """Where the tool comes from, who asks, and what they say of it."""
+    tool = request.tool
+    origin = getattr(tool, "origin", "") or "Tool"
+    said = visible(one_line(origin, WORDS_LIMIT)) + _asked_by(request.origin)
+    description = getattr(tool, "description", "") or ""
+    claim = request.tool_input.get("description")
+    if tool.name == "Bash" and isinstance(claim, str) and claim.strip():
+        return f"{said}, which says: “{visible(one_line(claim, WORDS_LIMIT))}”"
+    if description and not getattr(tool, "is_mcp", False) and origin != "Built-in tool":
+        first = one_line(description.strip().split("\n", 1)[0], WORDS_LIMIT)
+        return f"{said}: {visible(first[:1].lower() + first[1:])}"
+    return said
+
+
+def _asked_by(origin: Origin) -> str:
+    name = f" <b>{visible(one_line(origin.name, WORDS_LIMIT))}</b>" if origin.name else ""
+    if origin.kind == "agent":
+        return f", asked by the agent{name}" if name else ", asked by an agent"
+    if origin.kind == "server":
+        return f", asked over MCP by{name}" if name else ", asked over MCP"
+    return ""
+
+
+def reasons(request: ApprovalRequest) -> tuple[str, list[str]]:
+    """What stands after "Asks because", and the engine's steps, both as markup."""
+    return _because(request), _steps(request)
+
+
+def _because(request: ApprovalRequest) -> str:
+    decision, tool = request.decision, request.tool
+    asking = [each for each in request.subjects if each.behavior is not PermissionBehavior.ALLOW]
+    if decision.bypass_immune:
+        causes = [each.reason for each in asking if each.safety] or [decision.message]
+        said = " and ".join(visible(settled(one_line(cause, WORDS_LIMIT))) for cause in causes[:NAMED])
+        return f'<span class="nbtk-bad">{said}</span>; no rule can silence this, so “Always allow” isn\'t offered'
+    reason = decision.decision_reason or ""
+    if reason.startswith("Rule: "):
+        rules = [each.rule for each in asking if each.rule is not None]
+        source = f" ({visible(one_line(settled(rules[0].source), WORDS_LIMIT))})" if rules else ""
+        return f"the rule ask {_code(reason.removeprefix('Rule: '))}{source} says so"
+    if getattr(tool, "is_mcp", False):
+        return f"mode {visible(reason or 'default')} asks before MCP tools"
+    whys = [each.subject.why for each in asking if each.subject.why]
+    if whys:
+        return visible(settled(one_line(whys[0], WORDS_LIMIT)))
+    names = list(dict.fromkeys(each.subject.text for each in asking)) or [split_name(tool.name, "")[0]]
+    if len(request.subjects) <= 1:
+        names = [tool.name]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    codes = [_code(one_line(name, 60)) for name in names[:NAMED]]
+    joined = ", ".join(codes) + more if more or len(codes) == 1 else ", ".join(codes[:-1]) + " and " + codes[-1]
+    return f"no rule allows {joined}"
+
+
+def _steps(request: ApprovalRequest) -> list[str]:
+    judgement: Any = request.judgement
+    steps = getattr(judgement, "steps", None) or ()
+    return [visible(settled(one_line(str(step), WORDS_LIMIT * 2))) for step in steps]

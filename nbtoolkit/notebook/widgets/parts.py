@@ -1,0 +1,123 @@
+"""The few building blocks of every widget: stock ipywidgets with the sheet's classes, and names a screen reader says.
+
+A Kit makes them for one card and knows all of them, so that a card can be routed as a whole and closed without a rest:
+closing a widget leaves its layout and style behind, and those are models too. Layouts and styles are shared, since
+each is a message to the page before anything is seen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as w
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["Kit"]
+
+# Labels of a form stand in one column; longer names are clipped by the front end and said whole in the table above.
+LABEL_WIDTH = "96px"
+
+
+class Kit:
+    """Makes the widgets of one card."""
+
+    def __init__(self) -> None:
+        #: Everything a person can act on or see, in the order made.
+        self.widgets: list[Any] = []
+        self._shared: dict[Any, Any] = {}
+
+    # ------------------------------------------------------------------------------------------------- shared models
+    def layout(self, **traits: str) -> Any:
+        """A layout with these traits, the same object for the same traits: for what never changes its layout."""
+        key = ("layout", *sorted(traits.items()))
+        return self._shared.get(key) or self._keep(key, w.Layout(**traits))
+
+    def own_layout(self, **traits: str) -> Any:
+        """A layout for one widget, that may be changed."""
+        return self._keep(("own", len(self._shared)), w.Layout(**traits))
+
+    def _style(self, kind: type[Any], **traits: str) -> Any:
+        """A style of the class that this kind of widget wants, shared like layouts."""
+        style = kind.class_traits()["style"].klass
+        key = (style, *sorted(traits.items()))
+        return self._shared.get(key) or self._keep(key, style(**traits))
+
+    def _keep(self, key: Any, model: Any) -> Any:
+        self._shared[key] = model
+        return model
+
+    def _add(self, widget: Any) -> Any:
+        self.widgets.append(widget)
+        return widget
+
+    # ------------------------------------------------------------------------------------------------------- widgets
+    def html(self, markup: str, classes: str = "", *, layout: Any = None) -> Any:
+        """Markup that is safe already."""
+        return self._add(
+            w.HTML(
+                markup,
+                layout=layout or self.layout(),
+                style=self._style(w.HTML),
+                _dom_classes=_classes(classes),
+            )
+        )
+
+    def box(self, classes: str, children: Iterable[Any], *, row: bool = False, layout: Any = None) -> Any:
+        """A column, or a row, of widgets."""
+        kind = w.HBox if row else w.VBox
+        return self._add(kind(tuple(children), layout=layout or self.layout(), _dom_classes=_classes(classes)))
+
+    def button(self, label: str, about: str, width: str, act: Callable[[], object], classes: str = "") -> Any:
+        """A button that shows ``label`` and is named ``label about``.
+
+        ipywidgets' buttons take no aria-label, so the second half of the name stands on a second line, which the sheet
+        clips; the width must be given, as the clipped line would stretch the button.
+        """
+        button = w.Button(
+            description=f"{label}\n{about}",
+            layout=self.layout(width=width),
+            style=self._style(w.Button),
+            _dom_classes=_classes(classes),
+        )
+        button.on_click(lambda _: act())
+        return self._add(button)
+
+    def field(
+        self,
+        kind: type[Any],
+        name: str,
+        *,
+        unseen: bool = False,
+        label_width: str = LABEL_WIDTH,
+        layout: Any = None,
+        **traits: Any,
+    ) -> Any:
+        """An input with its name as a label, which ``unseen`` leaves to the screen reader.
+
+        A tooltip or a placeholder names no input; ipywidgets links only a description as a label.
+        """
+        style = self._style(kind, **({} if unseen else {"description_width": label_width}))
+        return self._add(
+            kind(
+                description=name,
+                layout=layout or self.layout(width="100%"),
+                style=style,
+                _dom_classes=_classes("nbtk-unseen" if unseen else ""),
+                **traits,
+            )
+        )
+
+    def close(self) -> None:
+        """Close all, the outermost first, so that the page lets it go in one piece."""
+        for widget in reversed(self.widgets):
+            widget.close()
+        for model in self._shared.values():
+            model.close()
+        self.widgets.clear()
+        self._shared.clear()
+
+
+def _classes(text: str) -> tuple[str, ...]:
+    return tuple(text.split())

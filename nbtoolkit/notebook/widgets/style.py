@@ -1,0 +1,125 @@
+"""The one style sheet of all widgets: Jupyter's own variables, every rule under ``.nbtk``.
+
+Each card carries the sheet itself, since an output that was cleared takes its styles along. Colours are Jupyter's, so
+light, dark and custom themes fit; each has a word or sign beside it, so grey and forced colours lose nothing. Narrow
+and wide are told apart by the card's own width, not the window's.
+"""
+
+from __future__ import annotations
+
+__all__ = ["SHEET"]
+
+_FRAME = """
+.nbtk{--nbtk-line:var(--jp-border-color2,#bdbdbd);--nbtk-ink:var(--jp-ui-font-color1,#212121);
+ --nbtk-soft:color-mix(in srgb,var(--nbtk-ink) 72%,transparent);
+ --nbtk-hair:color-mix(in srgb,var(--nbtk-ink) 14%,transparent);
+ --nbtk-code:color-mix(in srgb,var(--nbtk-ink) 6%,transparent);
+ --nbtk-go:var(--jp-content-link-color,var(--jp-brand-color1,#0d47a1));--nbtk-bad:var(--jp-error-color1,#b71c1c);
+ font-size:var(--jp-ui-font-size1,13px);color:var(--nbtk-ink);max-width:960px;width:100%;box-sizing:border-box;
+ overflow:visible;container-type:inline-size}
+.nbtk *{box-sizing:border-box}
+.nbtk.jupyter-widgets,.nbtk .jupyter-widgets{margin:0}
+.nbtk .widget-box{overflow:visible;min-width:0}
+.nbtk .widget-html,.nbtk .widget-html-content{height:auto;line-height:1.5;min-width:0;width:100%;align-self:stretch}
+.nbtk.nbtk-card{border:1px solid var(--nbtk-line);border-radius:3px;background:var(--jp-layout-color1)}
+.nbtk.nbtk-card.nbtk-pending{border-color:var(--jp-brand-color1)}
+.nbtk .nbtk-head{padding:8px 12px;gap:2px 16px;align-items:flex-start;flex-flow:row wrap}
+.nbtk .nbtk-head>.widget-html{flex:1 1 300px;width:auto}
+.nbtk .nbtk-title{font-size:var(--jp-ui-font-size2,15px);font-weight:600;line-height:1.4;overflow-wrap:anywhere}
+.nbtk .nbtk-title code{font-family:var(--jp-code-font-family);font-size:.93em;background:none;padding:0;color:inherit}
+.nbtk .nbtk-meta{color:var(--nbtk-soft);overflow-wrap:anywhere}
+.nbtk .nbtk-body{padding:0 12px 8px}
+.nbtk .nbtk-why{margin-bottom:8px}
+.nbtk .nbtk-soft{color:var(--nbtk-soft)}
+.nbtk .nbtk-bad{color:var(--nbtk-bad);font-weight:600}
+.nbtk .nbtk-link{color:var(--nbtk-go)}
+.nbtk .nbtk-ctl{border:1px solid currentColor;border-radius:2px;font-size:.8em;padding:0 2px;color:var(--nbtk-bad)}
+"""
+
+_TEXT = """
+.nbtk summary{cursor:pointer;width:fit-content;max-width:100%}
+.nbtk summary::marker{color:var(--nbtk-soft)}
+.nbtk details[open]>summary{margin-bottom:4px}
+.nbtk p{margin:0}
+.nbtk ol{margin:0;padding-left:20px}
+.nbtk ol li{margin:0}
+.nbtk code,.nbtk pre{font-family:var(--jp-code-font-family);font-size:var(--jp-code-font-size,13px);
+ color:var(--jp-content-font-color1);background:none;padding:0;border:0}
+.nbtk pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal;line-height:1.45}
+.nbtk pre.nbtk-code{background:var(--nbtk-code);border-radius:2px;padding:6px 10px}
+.nbtk .nbtk-note{margin-top:6px;color:var(--nbtk-soft);overflow-wrap:anywhere}
+.nbtk :is(.k,.kc,.kd,.kn,.kr){color:var(--jp-mirror-editor-keyword-color)}
+.nbtk :is(.s,.s1,.s2,.sb,.sd,.sh,.se){color:var(--jp-mirror-editor-string-color)}
+.nbtk :is(.c,.c1,.ch){color:var(--jp-mirror-editor-comment-color)}
+.nbtk :is(.m,.mi,.mf){color:var(--jp-mirror-editor-number-color)}
+.nbtk :is(.nb,.bp){color:var(--jp-mirror-editor-builtin-color)}
+.nbtk .nv{color:var(--jp-mirror-editor-variable-2-color)}
+.nbtk .nf{color:var(--jp-mirror-editor-def-color)}
+"""
+
+_TABLE = """
+.nbtk table.nbtk-t{border-collapse:collapse;width:100%;margin:0;font-size:inherit;table-layout:auto;border:0}
+.nbtk table.nbtk-t :is(th,td){text-align:left;vertical-align:top;padding:4px 12px 4px 0;border:0;
+ border-top:1px solid var(--nbtk-hair);max-width:none;white-space:normal;overflow-wrap:break-word;background:none;
+ color:inherit}
+.nbtk table.nbtk-t td :is(code,pre){overflow-wrap:anywhere}
+.nbtk table.nbtk-t td:last-child{color:var(--nbtk-soft);padding-right:0}
+.nbtk table.nbtk-t thead th{border-top:0;color:var(--nbtk-soft);font-weight:400;overflow-wrap:normal}
+.nbtk table.nbtk-t tbody th{font-weight:400;overflow-wrap:normal;width:1%;padding-right:24px}
+.nbtk table.nbtk-t tbody th.nbtk-long{overflow-wrap:anywhere;min-width:10em}
+.nbtk table.nbtk-t tbody tr:nth-child(n){background:none}
+.nbtk table.dataframe{border-collapse:collapse;font-size:var(--jp-ui-font-size1,13px);margin:4px 0;border:0}
+.nbtk table.dataframe :is(td,th){padding:2px 10px;text-align:right;border:0;color:inherit}
+.nbtk .nbtk-wide{overflow-x:auto}
+.nbtk .nbtk-parts{display:grid;grid-template-columns:auto minmax(0,max-content) minmax(190px,1fr);column-gap:8px;
+ background:var(--nbtk-code);border-radius:2px;padding:4px 10px}
+.nbtk pre.nbtk-code+.nbtk-parts{margin-top:4px}
+.nbtk .nbtk-parts>*{padding:3px 0}
+.nbtk .nbtk-op{color:var(--nbtk-soft);text-align:right}
+.nbtk .nbtk-verdict{padding-left:24px;color:var(--nbtk-soft)}
+.nbtk .nbtk-ask{color:var(--nbtk-ink);font-weight:600}
+.nbtk .nbtk-deny{color:var(--nbtk-bad);font-weight:600}
+@container (max-width:560px){
+ .nbtk .nbtk-parts{grid-template-columns:auto minmax(0,1fr)}
+ .nbtk .nbtk-verdict{grid-column:2;padding:0 0 6px}
+ .nbtk table.nbtk-t tbody th{padding-right:12px}}
+"""
+
+# Both layers of the foot lie in one grid cell, so that answering moves nothing. A button shows the first line of its
+# label; the second, out of sight, makes its name unique for a screen reader.
+_ACTIONS = """
+.nbtk .nbtk-foot{display:grid;border-top:1px solid var(--nbtk-line);padding:8px 12px;overflow:visible;
+ grid-template-columns:minmax(0,1fr)}
+.nbtk .nbtk-foot>*{grid-area:1/1;align-self:center}
+.nbtk .nbtk-row{flex-flow:row wrap;gap:8px;align-items:center}
+.nbtk .nbtk-row>.widget-html{width:auto;flex:1 1 160px}
+.nbtk .nbtk-deny-pair{flex:1 1 250px;gap:0;flex-flow:row nowrap}
+.nbtk .nbtk-deny-pair .jupyter-button{border-radius:2px 0 0 2px;border-right:0}
+.nbtk :is(.widget-text,.widget-dropdown,.widget-textarea,.widget-select){width:auto;min-width:0}
+.nbtk .widget-text{height:28px}
+.nbtk .widget-text input,.nbtk .widget-dropdown select{width:100%;min-width:0}
+.nbtk .widget-textarea textarea{font-family:var(--jp-code-font-family);font-size:var(--jp-code-font-size,13px);
+ field-sizing:content;max-height:24em}
+.nbtk .jupyter-button{height:28px;line-height:26px;padding:0 6px;white-space:pre;overflow:hidden;text-overflow:clip;
+ font-size:var(--jp-ui-font-size1,13px);border:1px solid var(--jp-border-color1);border-radius:2px;
+ background:var(--jp-layout-color1);color:var(--nbtk-ink);box-shadow:none;flex:none;text-align:center}
+.nbtk .jupyter-button:hover{background:var(--jp-layout-color2);box-shadow:none}
+.nbtk .jupyter-button:disabled{opacity:.5}
+.nbtk .nbtk-primary.jupyter-button{border-color:var(--nbtk-go);color:var(--nbtk-go);font-weight:600}
+.nbtk .nbtk-quiet.jupyter-button{border-color:transparent;background:none;color:var(--nbtk-go)}
+.nbtk .nbtk-quiet.jupyter-button:hover{text-decoration:underline}
+.nbtk :is(summary,button,input,select,textarea):focus-visible{
+ outline:2px solid var(--jp-brand-color1)!important;outline-offset:1px}
+.nbtk .nbtk-drawer{border-top:1px solid var(--nbtk-hair);padding:8px 12px 10px;gap:6px}
+.nbtk .nbtk-drawer>.widget-html:has(>.widget-html-content:empty){display:none}
+.nbtk .widget-label{color:var(--nbtk-soft)}
+.nbtk .nbtk-unseen{position:relative}
+.nbtk .nbtk-unseen>.widget-label{position:absolute;width:1px;height:1px;margin:0;padding:0;overflow:hidden;
+ clip-path:inset(50%)}
+.nbtk .widget-dropdown>select{appearance:none;padding-right:22px;
+ background:linear-gradient(45deg,transparent 50%,currentColor 50%) right 12px center/5px 5px no-repeat,
+ linear-gradient(135deg,currentColor 50%,transparent 50%) right 7px center/5px 5px no-repeat,var(--jp-layout-color1)}
+@media (forced-colors:active){.nbtk .widget-dropdown>select{appearance:auto;background:none}}
+"""
+
+SHEET = f"<style>{_FRAME}{_TEXT}{_TABLE}{_ACTIONS}</style>"
