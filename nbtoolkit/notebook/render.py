@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
 from nbtoolkit.notebook.tables import (
+    explanation,
     log_table,
     message,
     rules_table,
@@ -42,14 +43,13 @@ from nbtoolkit.notebook.text import (
 from nbtoolkit.notebook.title import title
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from nbtoolkit.tool.log import LogEntry
     from nbtoolkit.tool.result import ToolResponse
 
 __all__ = [
     "arguments_text",
     "bounded",
+    "explanation",
     "frame_html",
     "log_table",
     "message",
@@ -82,9 +82,9 @@ WORDS_LIMIT = 400
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
 
 
-def record(entry: LogEntry, response: ToolResponse, *, schema: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """The mime bundle of one call that ended; ``schema`` is the tool's input schema, which orders the title."""
-    line = title(entry.tool, entry.tool_input, entry.variables, origin=entry.origin, schema=schema)
+def record(entry: LogEntry, response: ToolResponse) -> dict[str, str]:
+    """The mime bundle of one call that ended."""
+    line = title(entry.tool, entry.tool_input, entry.variables, origin=entry.origin)
     words = settled(one_line(entry.words, WORDS_LIMIT))
     state = entry.state
     arguments = "" if line.complete else fold("Arguments", pre(_argument_lines(entry)))
@@ -233,5 +233,7 @@ def frame_html(frame: Any, rows: int = FRAME_ROWS) -> str:
         markup = frame.to_html(max_rows=rows, max_cols=FRAME_COLUMNS, escape=True, show_dimensions=False)
     if len(markup) > TEXT_LIMIT * 4:
         return pre(_frame_text(frame))
+    # The front ends' own margin would leave a hole below the record.
+    markup = markup.replace('class="dataframe"', 'class="dataframe" style="margin:4px 0"', 1)
     size = _dimensions(frame)
     return visible_text(settled(markup)) + (f'<p style="margin:0;{SOFT}">{size}</p>' if size else "")

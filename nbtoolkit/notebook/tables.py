@@ -33,12 +33,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from nbtoolkit.mcp import MCPClient
+    from nbtoolkit.permission.explain import Explanation
     from nbtoolkit.permission.rule import PermissionRule
     from nbtoolkit.tool.base import ToolBase
     from nbtoolkit.tool.group import ToolGroup
     from nbtoolkit.tool.log import LogEntry
 
-__all__ = ["Bundle", "log_table", "message", "rules_table", "schema_view", "servers_table", "tools_table"]
+__all__ = [
+    "Bundle",
+    "explanation",
+    "log_table",
+    "message",
+    "rules_table",
+    "schema_view",
+    "servers_table",
+    "tools_table",
+]
 
 Bundle = dict[str, str]
 
@@ -169,9 +179,9 @@ def _field_html(row: Field) -> list[str]:
 
 
 def log_table(log: Iterable[LogEntry]) -> Bundle:
-    """The calls of a log, oldest first: what was called, what was decided, how it ended."""
+    """The calls of a log by their number: what was called, what was decided, how it ended."""
     rows = []
-    for entry in log:
+    for entry in sorted(log, key=lambda each: each.number):
         line = title(entry.tool, entry.tool_input, entry.variables, origin=entry.origin)
         words = settled(one_line(entry.words, LINE_LIMIT))
         state = "ok" if entry.state is ToolResultState.SUCCESS else entry.state.value
@@ -216,3 +226,29 @@ def rules_table(rules: Iterable[PermissionRule]) -> Bundle:
         rows,
         "No rules yet: each call is decided by its tool and the mode.",
     )
+
+
+def explanation(explained: Explanation) -> Bundle:
+    """How a call would be judged: the outcome, the steps in order, the parts where there are several, and what to do."""
+    verdict = _OUTCOMES.get(explained.decision.behavior.value, explained.decision.behavior.value)
+    said = settled(explained.decision.message)
+    change = settled(explained.change)
+    steps = [settled(step) for step in explained.steps]
+    parts = explained.subjects if len(explained.subjects) > 1 else ()
+    rows = [[each.subject.text, each.behavior.value, settled(each.reason)] for each in parts]
+    plain = [visible_text(f"{explained.tool_name}: {verdict}. {said}")]
+    plain += [visible_text(f"  {number}. {step}") for number, step in enumerate(steps, 1)]
+    markup = f'<p style="margin:0"><b>{code(explained.tool_name)}</b> — {verdict}. {safe(said)}</p>'
+    markup += (
+        '<ol style="margin:4px 0;padding-left:24px">' + "".join(f"<li>{safe(step)}</li>" for step in steps) + "</ol>"
+    )
+    if rows:
+        plain.append(columns(["Part", "Verdict", "Why"], rows, "  "))
+        markup += table(["Part", "Verdict", "Why"], [[code(row[0]), row[1], soft(safe(row[2]))] for row in rows])
+    if change:
+        plain.append(visible_text(f"To decide otherwise: {change}"))
+        markup += f'<p style="margin:0">To decide otherwise: {safe(change)}</p>'
+    return {"text/plain": "\n".join(plain), "text/html": box(markup)}
+
+
+_OUTCOMES = {"allow": "allowed", "ask": "asks", "deny": "denied"}

@@ -65,12 +65,11 @@ def title(
     variables: Mapping[str, str] | None = None,
     *,
     origin: str = "",
-    schema: Mapping[str, Any] | None = None,
 ) -> Title:
     """The line for one call.
 
-    ``variables`` maps an argument to what its notebook variable is; ``origin`` is ToolBase.origin; ``schema`` the
-    input schema, by which required arguments come before those left at their default.
+    ``variables`` maps an argument to what its notebook variable is; ``origin`` is ToolBase.origin. The order of the
+    arguments is the call's own, which for a function is its signature's.
     """
     variables = variables or {}
     build = _BUILT_INS.get(name) if origin == _BUILT_IN else None
@@ -80,18 +79,18 @@ def title(
         return Title(name, parts, told >= set(tool_input))
     shown, server = split_name(name, origin)
     parts = (("text", "on"), ("code", server)) if server else ()
-    more, complete = _with(tool_input, variables, schema or {})
+    more, complete = _with(tool_input, variables)
     return Title(shown, parts + more, complete)
 
 
 Parts = tuple[tuple[str, str], ...]
 
 
-def _with(tool_input: Mapping[str, Any], variables: Mapping[str, str], schema: Mapping[str, Any]) -> tuple[Parts, bool]:
+def _with(tool_input: Mapping[str, Any], variables: Mapping[str, str]) -> tuple[Parts, bool]:
     if not tool_input:
         return (("text", "without arguments"),), True
-    told = sorted(tool_input, key=lambda key: _rank(key, tool_input[key], variables, schema))[:TELLING]
-    told = [key for key in told if _rank(key, tool_input[key], variables, schema) < _UNTELLING]
+    told = sorted(tool_input, key=lambda key: _rank(key, tool_input[key], variables))[:TELLING]
+    told = [key for key in told if _rank(key, tool_input[key], variables) < _UNTELLING]
     rest = len(tool_input) - len(told)
     if not told:
         return (("text", f"with {count(rest, 'argument')}"),), False
@@ -115,21 +114,13 @@ def _with(tool_input: Mapping[str, Any], variables: Mapping[str, str], schema: M
 _UNTELLING = 9
 
 
-def _rank(key: str, value: Any, variables: Mapping[str, str], schema: Mapping[str, Any]) -> int:
+def _rank(key: str, value: Any, variables: Mapping[str, str]) -> int:
+    """How little an argument tells of its call."""
     if key in variables:
         return 0
     if value is None or isinstance(value, dict | list):
         return _UNTELLING
-    properties = schema.get("properties")
-    about = properties.get(key) if isinstance(properties, dict) else None
-    if isinstance(about, dict) and "default" in about and about["default"] == value:
-        return 6
-    text = value if isinstance(value, str) else ""
-    if len(text) > VALUE_LIMIT or "\n" in text:
-        return 5
-    required = key in (schema.get("required") or ())
-    path = "/" in text or "path" in key.lower() or "file" in key.lower()
-    return 1 + (not path) + 2 * (not required)
+    return 2 if isinstance(value, str) and (len(value) > VALUE_LIMIT or "\n" in value) else 1
 
 
 def _value(key: str, value: Any, variables: Mapping[str, str]) -> tuple[list[tuple[str, str]], bool]:

@@ -30,7 +30,7 @@ def card_title(request: ApprovalRequest) -> Title:
     """The line that says what will happen."""
     kinds = {key: describe(value) for key, value in request.variables.items()}
     tool = request.tool
-    return title(tool.name, request.tool_input, kinds, origin=getattr(tool, "origin", ""), schema=tool.input_schema)
+    return title(tool.name, request.tool_input, kinds, origin=getattr(tool, "origin", ""))
 
 
 def meta(request: ApprovalRequest) -> str:
