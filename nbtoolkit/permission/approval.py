@@ -131,7 +131,7 @@ Approver: TypeAlias = Callable[[ApprovalRequest], Awaitable[Approval]]
 async def ask(approver: Approver, request: ApprovalRequest) -> Approval:
     """Put the question; a failing approver denies, and says so to the model."""
     try:
-        answer = await approver(request)
+        answer: object = await approver(request)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():

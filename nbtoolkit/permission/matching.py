@@ -20,6 +20,7 @@ from nbtoolkit.permission.subject import Match
 __all__ = ["Reading", "Ready", "match_arguments", "working_directory"]
 
 Test = Callable[[Any], Match]
+Known = Callable[[], Mapping[str, Any] | None]
 
 # Rules are few; what grows this far is a program that makes rules, and starting over is cheap.
 MOST_READY = 20_000
@@ -111,8 +112,8 @@ class Ready:
             (each.path[0], each.path, each.kind == "json", _test(each, reading)) for each in parsed.conditions
         ]
 
-    def match(self, tool_input: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> Match:
-        """Whether all conditions hold; ``known`` are the tool's arguments, and another's absence is no reason to ask."""
+    def match(self, tool_input: Mapping[str, Any], known: Known | None = None) -> Match:
+        """Whether all conditions hold; ``known`` gives the tool's arguments: another's absence is no reason to ask."""
         if self.fault is not None:
             return UNKNOWN if self._wide else NO
         verdict = YES
@@ -136,12 +137,13 @@ class Ready:
         whole: bool,
         test: Test,
         tool_input: Mapping[str, Any],
-        known: Mapping[str, Any] | None,
+        known: Known | None,
     ) -> Match:
         if path[0] not in tool_input:
             dotted = ".".join(path)
             if dotted not in tool_input:
-                return UNKNOWN if self._wide and (known is None or path[0] in known) else NO
+                has = known() if self._wide and known is not None else None
+                return UNKNOWN if self._wide and (has is None or path[0] in has) else NO
             path = (dotted,)
         leaves = _leaves(tool_input[path[0]], path[1:], whole)
         found = (UNKNOWN if leaf is _MISSING else test(leaf) for leaf in leaves)

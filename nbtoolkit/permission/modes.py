@@ -35,8 +35,8 @@ class Mode:
 
 def _row(effects: str, ask_rule_reading: str, ask_rule: str, safety: str, own_files: str, widens: bool) -> Mode:
     columns = dict(zip(Effect, map(PermissionBehavior, effects.split()), strict=True))
-    rest = map(PermissionBehavior, (ask_rule_reading, ask_rule, safety, own_files))
-    return Mode(columns, *rest, widens=widens)
+    word = PermissionBehavior
+    return Mode(columns, word(ask_rule_reading), word(ask_rule), word(safety), word(own_files), widens)
 
 
 # effects: read, read as claimed, read outside, edit inside, other.

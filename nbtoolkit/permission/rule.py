@@ -23,8 +23,6 @@ __all__ = [
     "PermissionDecision",
     "PermissionMode",
     "PermissionRule",
-    "match_arguments",
-    "suggest_rules",
 ]
 
 # A tool's name as a rule writes it: anything but blanks, parentheses, commas and quotes. Longer than what providers
@@ -144,7 +142,7 @@ class PermissionContext(BaseModel):
     """The mode, the rules by tool name and the working directories of one conversation.
 
     ``working_directory`` always counts beside ``working_directories``; it is the process's folder when the context is
-    made, unless a notebook says otherwise.
+    made, unless a notebook says otherwise. ``project_folder`` is the folder of the project's ``nbtoolkit.toml``.
     """
 
     model_config = ConfigDict(validate_assignment=True)
@@ -155,6 +153,12 @@ class PermissionContext(BaseModel):
     deny_rules: dict[str, list[PermissionRule]] = Field(default_factory=dict)
     ask_rules: dict[str, list[PermissionRule]] = Field(default_factory=dict)
     working_directory: str = Field(default_factory=_here)
+    project_folder: str | None = None
+
+    @property
+    def base(self) -> str:
+        """The folder that relative patterns in rules are read from, and suggestions written from."""
+        return self.project_folder or self.working_directory
 
     def rules(self, behavior: PermissionBehavior) -> dict[str, list[PermissionRule]]:
         """The rules of one behaviour, by tool name: the dict itself, not a copy."""
@@ -186,17 +190,3 @@ class PermissionContext(BaseModel):
         if not rules:
             del by_name[rule.tool_name]
         return True
-
-
-def match_arguments(rule_content: str | None, tool_input: dict[str, Any]) -> bool:
-    """Whether an allow rule with this content covers a call with these arguments."""
-    from nbtoolkit.permission.matching import match_arguments as match
-
-    return match(rule_content, tool_input)
-
-
-def suggest_rules(tool_name: str, tool_input: dict[str, Any]) -> list[PermissionRule]:
-    """The rule that allows calls with exactly these arguments; none where it would be too long to be read."""
-    from nbtoolkit.permission.arguments import suggest_rules as suggest
-
-    return suggest(tool_name, tool_input)

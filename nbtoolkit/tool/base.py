@@ -9,20 +9,22 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision, PermissionRule
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
-    from nbtoolkit.schema import Arguments, JSONSchemaValidator
+    from nbtoolkit.permission.rule import PermissionContext, PermissionDecision, PermissionRule
+    from nbtoolkit.schema.arguments import Arguments
+    from nbtoolkit.schema.given import JSONSchemaValidator
 
-__all__ = ["ChunkStream", "NextHandler", "ToolBase", "ToolMiddlewareBase", "open_stream"]
+__all__ = ["ChunkStream", "NextHandler", "Running", "ToolBase", "ToolMiddlewareBase", "open_stream", "wrap"]
 
 ChunkStream = AsyncGenerator[ToolChunk, None]
 NextHandler = Callable[..., ChunkStream]
+Running = Awaitable["ToolChunk | ChunkStream"] | ChunkStream
 
 
 class ToolMiddlewareBase:
@@ -54,8 +56,8 @@ class ToolBase:
     is_mcp: bool = False
     mcp_name: str | None = None
     metadata_schema: dict[str, Any] | None = None
-    dangerous_files: ClassVar[list[str]] | list[str] = []
-    dangerous_directories: ClassVar[list[str]] | list[str] = []
+    dangerous_files: Sequence[str] = ()
+    dangerous_directories: Sequence[str] = ()
     # A sync subclass of Toolkit's pipeline asks these; see Signature for FunctionTool's own.
     _validator: JSONSchemaValidator | None = None
 
@@ -66,8 +68,9 @@ class ToolBase:
         """What this tool itself says of the call; PASSTHROUGH where it has no opinion."""
         raise NotImplementedError(f"{type(self).__name__} must implement check_permissions")
 
-    def call(self, **kwargs: Any) -> Awaitable[ToolChunk | ChunkStream] | ChunkStream:
-        """Run: a coroutine that gives a ToolChunk or a stream of them, or an async generator."""
+    # Typed so that a subclass may name its own parameters.
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Run: a coroutine that gives a ToolChunk or a stream of them, or an async generator; keywords only."""
         raise NotImplementedError(f"{type(self).__name__} must implement call")
 
     async def check_read_only(self, tool_input: dict[str, Any]) -> bool:  # noqa: ARG002 - subclasses look at it
@@ -76,13 +79,13 @@ class ToolBase:
 
     async def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool:
         """Whether a rule's content, the part in parentheses, covers this call."""
-        from nbtoolkit.permission.rule import match_arguments
+        from nbtoolkit.permission.matching import match_arguments
 
         return match_arguments(rule_content, tool_input)
 
     async def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
         """Rules that would allow calls like this one."""
-        from nbtoolkit.permission.rule import suggest_rules
+        from nbtoolkit.permission.arguments import suggest_rules
 
         return suggest_rules(self.name, tool_input)
 
@@ -109,27 +112,27 @@ class ToolBase:
     def validate_input(self, arguments: dict[str, Any]) -> Arguments:
         """Repair and validate a model's arguments; ToolArgumentsError lists all that is wrong."""
         if self._validator is None:
-            from nbtoolkit.schema import JSONSchemaValidator
+            from nbtoolkit.schema.given import JSONSchemaValidator
 
             self._validator = JSONSchemaValidator(self.name, self.input_schema)
         return self._validator.validate(arguments)
 
-    def run(self, arguments: Arguments, injected: dict[str, Any]) -> Awaitable[ToolChunk | ChunkStream] | ChunkStream:
+    def run(self, arguments: Arguments, injected: dict[str, Any]) -> Running:
         """``call`` with arguments that were validated already."""
-        return self.call(**arguments.json, **injected)
+        running: Running = self.call(**arguments.json, **injected)
+        return running
 
     async def __call__(self, *args: Any, **kwargs: Any) -> ToolChunk | ChunkStream:
+        """Run inside the middlewares and nothing else; a stream where there is one of either."""
         if args:
             raise TypeError(f"the tool {self.name!r} takes keyword arguments only, but got {args!r}")
         if self.middlewares:
             return wrap(self, self.middlewares, lambda **inner: open_stream(self.call(**inner)))(**kwargs)
-        result = self.call(**kwargs)
-        if isinstance(result, Awaitable):
-            result = await result
-        return result
+        running: Running = self.call(**kwargs)
+        return await running if isinstance(running, Awaitable) else running
 
 
-async def open_stream(result: Awaitable[ToolChunk | ChunkStream] | ChunkStream) -> ChunkStream:
+async def open_stream(result: Running) -> ChunkStream:
     """The one form of a run: whatever ``call`` gave, as a stream that closes what it opened."""
     if isinstance(result, Awaitable):
         got = await result
@@ -172,6 +175,3 @@ async def _layer(
         await stream.aclose()
         for inner in reversed(opened):
             await inner.aclose()
-
-
-ALLOW = PermissionDecision(PermissionBehavior.ALLOW, "Allowed by the tool itself.")

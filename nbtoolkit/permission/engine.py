@@ -1,0 +1,367 @@
+"""The one judgement of a call: every subject walks the same ordered steps, and the worst verdict wins.
+
+deny rules → the tool's own check, asked once → safety → ask rules → read-only → the tool's own ALLOW → allow rules →
+the mode. Modes differ by the rows of ``modes.MODES`` and nothing else. A check that fails denies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nbtoolkit.permission.grants import BLOCK, Grants
+from nbtoolkit.permission.lookup import Call, Readings
+from nbtoolkit.permission.modes import MODES, READS, Mode
+from nbtoolkit.permission.own_files import names_own_file
+from nbtoolkit.permission.rule import (
+    PermissionBehavior,
+    PermissionContext,
+    PermissionDecision,
+    PermissionMode,
+    PermissionRule,
+)
+from nbtoolkit.permission.subject import Effect, Step, Subject, SubjectVerdict
+from nbtoolkit.permission.traits import traits_of
+from nbtoolkit.permission.words import message, short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nbtoolkit.permission.approval import Approval, ApprovalRequest
+    from nbtoolkit.permission.explain import Explanation
+    from nbtoolkit.permission.remember import Remembered
+    from nbtoolkit.permission.report import RuleFault
+    from nbtoolkit.permission.store import Store
+
+__all__ = ["Judged", "Judgement", "PermissionEngine"]
+
+ALLOW, ASK, DENY = PermissionBehavior.ALLOW, PermissionBehavior.ASK, PermissionBehavior.DENY
+
+
+class Judged(Protocol):
+    """What the engine needs of a tool; ToolBase has it.
+
+    A tool may also have ``subjects(tool_input, context) -> Sequence[Subject]``, ``definition_hash`` and, for MCP tools,
+    ``trust_annotations``; and override ``check_read_only``, ``match_rule`` and ``generate_suggestions``.
+    """
+
+    name: str
+    is_read_only: bool
+    is_mcp: bool
+    mcp_name: str | None
+    input_schema: dict[str, Any]
+
+    async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
+        """What the tool itself says of the call."""
+        ...
+
+    async def check_read_only(self, tool_input: dict[str, Any]) -> bool:
+        """Whether this very call only reads."""
+        ...
+
+    async def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool:
+        """Whether a rule's content covers the call."""
+        ...
+
+    async def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
+        """Rules that would allow calls like this one."""
+        ...
+
+
+@dataclass(slots=True)
+class Judgement:
+    """A decision with all that led to it: a verdict for each subject, the step and the rule that decided."""
+
+    tool: Judged
+    tool_input: dict[str, Any]
+    mode: PermissionMode
+    decision: PermissionDecision
+    subjects: tuple[SubjectVerdict, ...]
+    step: Step
+    rule: PermissionRule | None = None
+    own: PermissionDecision | None = None
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps in order, each with what it found."""
+        from nbtoolkit.permission.explain import steps
+
+        return steps(self)
+
+
+class PermissionEngine:
+    """Judges calls by a context's mode and rules, and by the grants that all engines of a toolkit share."""
+
+    def __init__(self, context: PermissionContext, grants: Grants | None = None, store: Store | None = None) -> None:
+        self.context = context
+        self.grants = Grants() if grants is None else grants
+        self.store = store
+        self._layers = (context, self.grants)
+        self._readings = Readings()
+        self._subjects: dict[tuple[str, Effect], Subject] = {}
+
+    # ------------------------------------------------------------------------------------------------- rules
+    @property
+    def base(self) -> str:
+        """The folder that relative patterns are read from: the project's, else the working directory."""
+        return self.grants.base or self.context.base
+
+    def alternative(
+        self,
+        mode: PermissionMode | None = None,
+        add: Sequence[PermissionRule] = (),
+        without: PermissionRule | None = None,
+    ) -> PermissionEngine:
+        """An engine with one thing changed, to see how it would decide; this one stays as it is."""
+        context = self.context.model_copy(deep=True)
+        if mode is not None:
+            context.mode = mode
+        if without is not None:
+            context.remove_rule(without)
+        for rule in add:
+            context.add_rule(rule)
+        return PermissionEngine(context, self.grants.without(without))
+
+    def add_rule(self, rule: PermissionRule | str, behavior: PermissionBehavior | str | None = None) -> PermissionRule:
+        """Add a rule to the context, as an object or as its text with a behaviour."""
+        if isinstance(rule, str):
+            if behavior is None:
+                raise TypeError(f"The rule {rule!r} needs a behavior: allow, deny or ask.")
+            rule = PermissionRule.parse(rule, behavior)
+        self.context.add_rule(rule)
+        return rule
+
+    def remove_rule(self, rule: PermissionRule) -> bool:
+        """Take a rule out of the context and the grants; False when neither had it."""
+        gone = self.context.remove_rule(rule)
+        return bool(self.grants.remove([rule])) or gone
+
+    def redefined(self, tool: Judged) -> list[PermissionRule]:
+        """Drop the grants that were given to another definition of this tool, and name them."""
+        return self.grants.redefined(tool.name, getattr(tool, "definition_hash", None))
+
+    def end_cell(self) -> None:
+        """End what was granted for the rest of the cell."""
+        self.grants.end_cell()
+
+    def remember(self, approval: Approval, request: ApprovalRequest) -> Remembered:
+        """Keep what an approval allows beyond its call, for as long as its scope says."""
+        from nbtoolkit.permission.remember import remember
+
+        return remember(self, approval, request)
+
+    def report(self, tools: Sequence[Judged]) -> list[RuleFault]:
+        """The rules that can never match with these tools, and those that another one makes needless."""
+        from nbtoolkit.permission.report import report
+
+        return report(self, tools)
+
+    async def explain(self, tool: Judged, tool_input: dict[str, Any]) -> Explanation:
+        """How the call would be judged, step by step, and the smallest change that would decide otherwise."""
+        from nbtoolkit.permission.explain import explain
+
+        return await explain(self, tool, tool_input)
+
+    # ---------------------------------------------------------------------------------------------- judging
+    async def check_permission(self, tool: Judged, tool_input: dict[str, Any]) -> PermissionDecision:
+        """Decide about one call."""
+        return (await self.judge(tool, tool_input)).decision
+
+    def spend(self, judgement: Judgement) -> bool:
+        """Use up one call of each counted grant that allowed it; False when another call was quicker: judge again."""
+        counters = {
+            id(counter): counter
+            for verdict in judgement.subjects
+            if verdict.rule is not None and verdict.rule.source == BLOCK
+            if (counter := self.grants.counter(verdict.rule)) is not None
+        }
+        return all(counter.take() for counter in counters.values())
+
+    async def judge(self, tool: Judged, tool_input: dict[str, Any]) -> Judgement:
+        """Decide about one call, and keep what led to it."""
+        mode = self.context.mode
+        call = Call(tool, tool_input, traits_of(type(tool)), self._layers, self._readings)
+        try:
+            subjects = await self._subjects_of(call)
+            denied = self._denied(subjects, call)
+            if denied is not None:
+                return denied
+            call.own = own = await tool.check_permissions(tool_input, self.context)
+        except Exception as fault:  # noqa: BLE001 - a check that fails must deny, whatever it raises
+            return self._failed(call, fault)
+        if own.behavior is DENY:
+            decision = PermissionDecision(
+                DENY, own.message, own.decision_reason or "the tool's own check", own.updated_input
+            )
+            verdicts = tuple(SubjectVerdict(each, DENY, own.message, Step.TOOL) for each in subjects)
+            return Judgement(tool, tool_input, mode, decision, verdicts, Step.TOOL, None, own)
+        verdicts = self._verdicts(subjects, call, MODES[mode])
+        worst = verdicts[0] if len(verdicts) == 1 else max(verdicts, key=_badness)
+        decision = PermissionDecision(
+            worst.behavior, f"Allowed: {worst.reason}.", _word(worst, own, mode), own.updated_input
+        )
+        if worst.behavior is not ALLOW:
+            await self._put_in_words(decision, worst, verdicts, call)
+        return Judgement(tool, tool_input, mode, decision, verdicts, worst.step, worst.rule, own)
+
+    async def _subjects_of(self, call: Call) -> Sequence[Subject]:
+        tool, tool_input, traits = call.tool, call.tool_input, call.traits
+        if traits.subjects is not None:
+            subjects: Sequence[Subject] = traits.subjects(tool, tool_input, self.context)
+            if subjects:
+                call.plain = False
+                return subjects
+        read_only = await tool.check_read_only(tool_input) if traits.own_read_only else tool.is_read_only
+        effect = Effect.OTHER
+        if read_only:
+            trusted = not tool.is_mcp or getattr(tool, "trust_annotations", False)
+            effect = Effect.READ if trusted else Effect.READ_CLAIMED
+        if traits.own_match:
+            await call.ask_tool()
+        if effect is not Effect.READ and (named := names_own_file(tool_input)):
+            safety = f"it names {named!r}, which holds this product's own rules"
+            return (Subject(kind="call", text=tool.name, effect=effect, safety=safety, own_file=True),)
+        key = (tool.name, effect)
+        subject = self._subjects.get(key)
+        if subject is None:
+            subject = self._subjects[key] = Subject(kind="call", text=tool.name, effect=effect)
+        return (subject,)
+
+    def _denied(self, subjects: Sequence[Subject], call: Call) -> Judgement | None:
+        """Step 1; what it doesn't name is left without a verdict, as the call ends here."""
+        if not self.context.deny_rules and not self.grants.deny_rules:
+            return None
+        verdicts = []
+        for subject in subjects:
+            rule = call.deny_rule(subject)
+            if rule is not None:
+                verdicts.append(SubjectVerdict(subject, DENY, _by_rule(rule), Step.DENY_RULES, rule))
+        if not verdicts:
+            return None
+        first = verdicts[0]
+        what = call.tool.name if call.plain else short(first.subject.text)
+        decision = PermissionDecision(DENY, f"{what} is denied: {first.reason}.", f"Rule: {first.rule}")
+        return Judgement(
+            call.tool, call.tool_input, self.context.mode, decision, tuple(verdicts), Step.DENY_RULES, first.rule
+        )
+
+    def _failed(self, call: Call, fault: Exception) -> Judgement:
+        reason = f"the permission check of {call.tool.name!r} failed with {type(fault).__name__}: {fault}"
+        subject = Subject(kind="call", text=call.tool.name)
+        return Judgement(
+            call.tool,
+            call.tool_input,
+            self.context.mode,
+            PermissionDecision(DENY, f"Denied, since {reason}.", "the tool's own check"),
+            (SubjectVerdict(subject, DENY, reason, Step.TOOL),),
+            Step.TOOL,
+        )
+
+    def _verdicts(self, subjects: Sequence[Subject], call: Call, row: Mode) -> tuple[SubjectVerdict, ...]:
+        """Steps 3 to 8 for each subject, and the tool's own safety question as one more."""
+        verdicts: list[SubjectVerdict] = []
+        for subject in subjects:
+            verdicts.append(self._verdict(subject, call, row, verdicts))
+        own = call.own
+        if own is not None and own.bypass_immune and own.behavior is ASK and row.safety is not ALLOW:
+            subject = Subject(kind="call", text=call.tool.name, safety=own.message)
+            verdicts.append(SubjectVerdict(subject, row.safety, own.message, Step.SAFETY))
+        return tuple(verdicts)
+
+    def _verdict(self, subject: Subject, call: Call, row: Mode, before: list[SubjectVerdict]) -> SubjectVerdict:
+        if subject.safety is not None:
+            behavior = row.own_files if subject.own_file else row.safety
+            if behavior is not ALLOW:
+                return SubjectVerdict(subject, behavior, subject.safety, Step.SAFETY)
+        effect = subject.effect
+        if call.maybe or self.context.ask_rules or self.grants.ask_rules:
+            rule = call.ask_rule(subject)
+            if rule is not None:
+                behavior = row.ask_rule_reading if effect in READS else row.ask_rule
+                return SubjectVerdict(
+                    subject, behavior, _by_rule(rule, sure=rule.behavior is ASK), Step.ASK_RULES, rule
+                )
+        fallback = row.effects[effect]
+        if fallback is ALLOW and effect in READS:
+            return SubjectVerdict(subject, ALLOW, effect.value, Step.READ_ONLY)
+        if row.widens:
+            own = call.own
+            if own is not None and own.behavior is ALLOW:
+                return SubjectVerdict(subject, ALLOW, own.message, Step.TOOL_ALLOWS)
+            rule = call.allow_rule(subject)
+            if rule is None and subject.within is not None and subject.within < len(before):
+                # The command that names this path was allowed by a rule, path and all.
+                around = before[subject.within]
+                rule = around.rule if around.step is Step.ALLOW_RULES else None
+            if rule is not None:
+                return SubjectVerdict(subject, ALLOW, _by_rule(rule), Step.ALLOW_RULES, rule)
+        return SubjectVerdict(subject, fallback, subject.why or effect.value, Step.MODE)
+
+    # -------------------------------------------------------------------------------------------------- words
+    async def _put_in_words(
+        self, decision: PermissionDecision, worst: SubjectVerdict, verdicts: tuple[SubjectVerdict, ...], call: Call
+    ) -> None:
+        own, tool = call.own, call.tool
+        decision.bypass_immune = worst.step is Step.SAFETY and worst.behavior is ASK
+        asked_by_tool = worst.step is Step.MODE and worst.behavior is ASK and own is not None and own.behavior is ASK
+        if asked_by_tool and own is not None and own.message:
+            decision.message = own.message
+        else:
+            decision.message = message(tool.name, self.context.mode, worst, verdicts, plain=call.plain)
+        asking = [verdict for verdict in verdicts if verdict.behavior is not ALLOW]
+        if worst.behavior is not ASK or any(verdict.step is not Step.MODE for verdict in asking):
+            # No allow rule would silence a safety question or an ask rule.
+            return
+        decision.suggested_rules = await self._suggestions(asking, verdicts, call) or None
+
+    async def _suggestions(
+        self, asking: list[SubjectVerdict], verdicts: tuple[SubjectVerdict, ...], call: Call
+    ) -> list[PermissionRule]:
+        """Rules that together allow this very call next time; none where they wouldn't."""
+        own, tool = call.own, call.tool
+        if own is not None and own.suggested_rules:
+            return list(own.suggested_rules)
+        if call.plain:
+            suggested = await tool.generate_suggestions(call.tool_input)
+            if call.own_matches is not None:
+                return [each for each in suggested if await tool.match_rule(each.rule_content, call.tool_input)]
+            subject = asking[0].subject
+            return [each for each in suggested if call.allows(each, subject)]
+        found: dict[PermissionRule, None] = {}
+        for verdict in asking:
+            subject = verdict.subject
+            if subject.suggestion is not None:
+                found[subject.suggestion] = None
+            elif subject.within is None or verdicts[subject.within].subject.suggestion is None:
+                # This part would ask again, whatever was allowed of the others.
+                return []
+        return list(found)
+
+
+def _badness(verdict: SubjectVerdict) -> int:
+    if verdict.behavior is DENY:
+        return 3
+    if verdict.behavior is ASK:
+        return 2 if verdict.step is Step.SAFETY else 1
+    return 0
+
+
+def _by_rule(rule: PermissionRule, *, sure: bool = True) -> str:
+    where = "" if rule.source == "user" else f" ({rule.source})"
+    says = "says so" if sure else "may mean it, which these arguments leave open"
+    return f"the rule {rule.behavior.value} {rule}{where} {says}"
+
+
+def _word(worst: SubjectVerdict, own: PermissionDecision, mode: PermissionMode) -> str:
+    """The word of the step that decided."""
+    match worst.step:
+        case Step.SAFETY:
+            return "safety"
+        case Step.READ_ONLY:
+            return "read-only"
+        case Step.MODE:
+            return mode.value
+        case Step.TOOL_ALLOWS:
+            return own.decision_reason or "the tool's own check"
+        case _:
+            return f"Rule: {worst.rule}"
