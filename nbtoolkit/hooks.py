@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.permission.approval import Origin
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.run import ToolCall
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["CallObserver", "default_approver", "drive", "get_toolkit", "observers", "origin"]
+__all__ = ["CallObserver", "default_approver", "drive", "get_toolkit", "observers", "origin", "place"]
 
 T = TypeVar("T")
 
@@ -43,13 +44,19 @@ def _drive(coroutine: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(coroutine)
-    from nbtoolkit.loops import drive as nested
-
-    return nested(coroutine)
+    coroutine.close()
+    raise DeveloperOrientedException(
+        "a blocking call was made where an event loop runs; write `await toolkit.call(...)` there. In a notebook "
+        "`%load_ext nbtoolkit` makes blocking calls work too."
+    )
 
 
 def _origin() -> Origin:
     return Origin("script")
+
+
+def _nowhere() -> None:
+    return None
 
 
 _toolkit: Toolkit | None = None
@@ -68,4 +75,6 @@ def get_toolkit() -> Toolkit:
 drive: Callable[[Coroutine[Any, Any, Any]], Any] = _drive
 default_approver: Approver | None = None
 origin: Callable[[], Origin] = _origin
+# What the host needs to find the place of a call's output again; ToolCall.place keeps it.
+place: Callable[[], Any] = _nowhere
 observers: list[CallObserver] = []

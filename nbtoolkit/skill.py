@@ -108,7 +108,7 @@ def _parse(path: Path, updated_at: float, size: int) -> Skill | None:
     if missing:
         _warn(f"the skill {str(path)!r} is left out: its front matter lacks {' and '.join(missing)}")
         return None
-    return Skill(str(fields["name"]), str(fields["description"]), str(path.parent), body, updated_at)
+    return Skill(str(fields["name"]).strip(), str(fields["description"]).strip(), str(path.parent), body, updated_at)
 
 
 def _split(text: str) -> tuple[str | None, str]:
@@ -144,11 +144,15 @@ async def _skills_of(source: str | Path | Skill | SkillLoaderBase) -> list[Skill
         return [source]
     if isinstance(source, SkillLoaderBase):
         return await source.list_skills()
+    return await _loader_of(source).list_skills()
+
+
+def _loader_of(source: str | Path) -> LocalSkillLoader:
     folder = Path(source).expanduser().absolute()
-    # A folder that is no skill itself is taken for one that holds skills.
     loader = _loaders.setdefault(str(folder), LocalSkillLoader(folder))
+    # A folder that is no skill itself is taken for one that holds skills.
     loader.scan_subdir = not (folder / SKILL_FILE).is_file()
-    return await loader.list_skills()
+    return loader
 
 
 async def skill_index(sources: Sequence[str | Path | Skill | SkillLoaderBase]) -> str:
@@ -172,7 +176,7 @@ class SkillViewer(ToolBase):
         super().__init__()
         self._sources = sources
 
-    input_schema = {
+    input_schema: dict[str, Any] = {  # noqa: RUF012 - the base declares it
         "type": "object",
         "properties": {"skill": {"type": "string", "description": "The skill's name, as the index has it."}},
         "required": ["skill"],

@@ -18,7 +18,7 @@ LAYERS: list[set[str]] = [
     {"permission.rule"},
     {"message"},
     {"state"},
-    {"schema", "permission", "tool.base", "tool.result", "tool.content", "tool.function"},
+    {"schema", "permission", "tool.base", "tool.result", "tool.content"},
     {"skill", "mcp", "tool.bash", "tool.read", "tool.write", "tool.edit", "tool.search"},
     {"tool", "cassette", "hooks"},
     {"agents"},

@@ -31,7 +31,8 @@ class NotebookVariables:
 
     def namespace(self) -> Mapping[str, Any]:
         """The notebook's whole namespace, for hints that name a class of a later cell."""
-        return self._shell.user_ns
+        names: Mapping[str, Any] = self._shell.user_ns
+        return names
 
     def public(self) -> dict[str, Any]:
         """The variables that tools may be given."""

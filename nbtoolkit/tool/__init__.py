@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nbtoolkit.mcp.tool import MCPTool as MCPTool
-    from nbtoolkit.schema import ParamsBase as ParamsBase
     from nbtoolkit.skill import SkillViewer as SkillViewer
     from nbtoolkit.tool.base import ToolBase as ToolBase
     from nbtoolkit.tool.base import ToolMiddlewareBase as ToolMiddlewareBase
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.function import tool as tool
     from nbtoolkit.tool.group import ResetTools as ResetTools
     from nbtoolkit.tool.group import ToolGroup as ToolGroup
+    from nbtoolkit.tool.params import ParamsBase as ParamsBase
     from nbtoolkit.tool.result import ToolChunk as ToolChunk
     from nbtoolkit.tool.result import ToolResponse as ToolResponse
     from nbtoolkit.tool.toolkit import Toolkit as Toolkit
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "FunctionTool": "nbtoolkit.tool.function",
     "MCPTool": "nbtoolkit.mcp.tool",
-    "ParamsBase": "nbtoolkit.schema",
+    "ParamsBase": "nbtoolkit.tool.params",
     "ResetTools": "nbtoolkit.tool.group",
     "SkillViewer": "nbtoolkit.skill",
     "ToolBase": "nbtoolkit.tool.base",

@@ -15,7 +15,8 @@ import io
 import json
 import re
 import uuid
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import PurePath
 from typing import Any
 
@@ -103,7 +104,7 @@ def plain_repr(value: object) -> str:
 
 
 def _is_data(value: object) -> bool:
-    if isinstance(value, bool | int | float | list | tuple | Mapping | Set | BaseModel):
+    if isinstance(value, bool | int | float | list | tuple | Mapping | AbstractSet | BaseModel):
         return True
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return True
@@ -133,7 +134,7 @@ def _plain(value: Any) -> Any:
         return {field.name: _keyed(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return _keyed(dict(value))
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         # Sorted by their text: a set's own order changes with the hash seed.
         return sorted((_keyed(item) for item in value), key=lambda item: json.dumps(item, default=_plain))
     if isinstance(value, enum.Enum):
@@ -199,7 +200,7 @@ def _image(value: Any) -> DataBlock | None:
         png = buffer.getvalue()
     elif not isinstance(value, type) and callable(getattr(type(value), "_repr_png_", None)):
         try:
-            got = value._repr_png_()  # noqa: SLF001 - IPython's protocol
+            got = value._repr_png_()
         except Exception:  # noqa: BLE001 - a picture that can't be drawn leaves the text
             return None
         png = got[0] if isinstance(got, tuple) else got

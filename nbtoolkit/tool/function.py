@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from nbtoolkit import hooks
 from nbtoolkit.message import TextBlock, ToolResultState
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
-from nbtoolkit.schema import Arguments, Signature
+from nbtoolkit.schema.signature import Signature
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
 from nbtoolkit.tool.content import MAX_RESULT_CHARS, to_chunk
 from nbtoolkit.tool.result import ToolChunk
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.tool.toolkit import Toolkit
 
 __all__ = ["FunctionTool", "tool"]
@@ -128,9 +129,7 @@ class FunctionTool(ToolBase):
 
     async def run(self, arguments: Arguments, injected: dict[str, Any]) -> ToolChunk | ChunkStream:
         """Run the function with arguments that were validated already."""
-        args, kwargs = arguments.bind()
-        if injected:
-            kwargs.update(injected)
+        args, kwargs = arguments.bind(injected)
         if self.thread or self.executor is not None:
             value = await self._elsewhere(partial(self.func, *args, **kwargs))
         else:

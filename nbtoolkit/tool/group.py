@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from nbtoolkit.mcp import MCPClient
-    from nbtoolkit.schema import Arguments
+    from nbtoolkit.mcp.client import MCPClient
+    from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.skill import Skill, SkillLoaderBase
     from nbtoolkit.state import AgentState
 
@@ -39,7 +39,7 @@ class ToolGroup:
         skills_or_loaders: Sequence[str | Path | Skill | SkillLoaderBase] | None = None,
         mcps: Sequence[MCPClient] | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name:
+        if not name:
             raise ValueError(f"a tool group needs a name, but got {name!r}")
         if not description and name != BASIC:
             raise ValueError(f"the tool group {name!r} needs a description: it is what a model decides by")
@@ -85,9 +85,9 @@ class ResetTools(ToolBase):
 
     def validate_input(self, arguments: dict[str, Any]) -> Arguments:
         """Take what came: the call itself names the groups that don't exist."""
-        from nbtoolkit.schema import Arguments
+        from nbtoolkit.schema.arguments import Arguments
 
-        return Arguments(dict(arguments))
+        return Arguments(dict(arguments), dict(arguments))
 
     async def call(self, *, _agent_state: AgentState, **groups: Any) -> ToolChunk:
         """Switch the groups."""

@@ -109,6 +109,10 @@ class ToolResponse(BaseModel):
             self.state = state
         return self
 
+    def recorded(self, again: Callable[[ToolResponse], None]) -> None:
+        """Say that the record of this call was shown; ``again`` shows it where it isn't on screen."""
+        self._record = again
+
     def to_block(self, name: str) -> ToolResultBlock:
         """This response as the block that goes back to a model."""
         return ToolResultBlock(id=self.id, name=name, output=self.content, state=self.state, metadata=self.metadata)

@@ -20,16 +20,16 @@ from nbtoolkit.exception import AgentOrientedException, DeveloperOrientedExcepti
 from nbtoolkit.message import TextBlock, ToolCallBlock, ToolCallState, ToolResultState, new_id, now
 from nbtoolkit.permission.approval import Approval, ApprovalRequest, ask
 from nbtoolkit.permission.rule import PermissionBehavior
-from nbtoolkit.schema import parse_arguments
+from nbtoolkit.schema.repair import parse_arguments
 from nbtoolkit.tool.base import ChunkStream, ToolBase, open_stream, wrap
 from nbtoolkit.tool.content import cut, to_blocks
 from nbtoolkit.tool.log import LogEntry
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
 if TYPE_CHECKING:
-    from nbtoolkit.permission.approval import Approver
+    from nbtoolkit.permission.approval import Approver, Origin
     from nbtoolkit.permission.engine import Judgement, PermissionEngine
-    from nbtoolkit.schema import Arguments
+    from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.state import AgentState
     from nbtoolkit.tool.toolkit import Toolkit
 
@@ -68,6 +68,7 @@ class ToolCall:
         "entry",
         "judgement",
         "origin",
+        "place",
         "request",
         "response",
         "state",
@@ -96,7 +97,8 @@ class ToolCall:
         self.entry: LogEntry | None = None
         self.response: ToolResponse | None = None
         self.context: dict[str, Any] = {}
-        self.origin = hooks.origin()
+        self.origin: Origin | None = None
+        self.place: Any = None
         self._judged: Arguments | None = None
         self._task: asyncio.Task[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -138,7 +140,7 @@ class ToolCall:
             try:
                 await self._prepare(entry)
                 await self._run(response, entry)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - _fail sends on what isn't a result
                 self._fail(error, response)
         finally:
             self._end(response, entry)
@@ -156,7 +158,7 @@ class ToolCall:
                         yield chunk
                 finally:
                     await stream.aclose()
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - _fail sends on what isn't a result
                 failed = self._fail(error, response)
                 yield failed
         finally:
@@ -168,6 +170,8 @@ class ToolCall:
             raise DeveloperOrientedException(
                 f"the call {self.name!r} has run already; make a new one with toolkit.call_tool"
             )
+        self.origin = hooks.origin()
+        self.place = hooks.place()
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         self.response = ToolResponse(id=self.block.id)
@@ -219,13 +223,16 @@ class ToolCall:
                 judged = tool.validate_input(decision.updated_input)
                 continue
             if decision.behavior is PermissionBehavior.ALLOW:
-                return
+                if engine.spend(judgement):
+                    return
+                continue  # another call took the last of a counted grant
             if decision.behavior is PermissionBehavior.DENY:
                 raise _Refused(_denied(decision.message))
             approval = await self._ask(engine, tool, judged, judgement, entry)
             if approval.kind == "edit":
-                judged = tool.validate_input(approval.tool_input or {})
-                entry.edited = True
+                before, judged = judged.json, tool.validate_input(approval.tool_input or {})
+                # The same arguments come back when only the mode was changed.
+                entry.edited = entry.edited or judged.json != before
                 continue
             return
         raise _Refused(_denied(f"The call was changed {MAX_ROUNDS} times without an end."))
@@ -243,7 +250,7 @@ class ToolCall:
             decision=decision,
             subjects=judgement.subjects,
             suggested_rules=tuple(decision.suggested_rules or ()),
-            origin=self.origin,
+            origin=entry.asked_by,
             judgement=judgement,
             variables=judged.variables,
         )
@@ -378,11 +385,7 @@ def describe(value: object) -> str:
 
 def own_lines(error: BaseException) -> str:
     """Type, message and the lines of the traceback that lie in the user's own code."""
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not _is_foreign(frame.filename)
-    ]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_foreign(frame.filename)]
     lines = [f"  line {frame.lineno}, in {frame.name}: {frame.line}" for frame in frames if frame.line]
     head = "".join(traceback.format_exception_only(error)).strip()
     return "\n".join([head, *lines])
@@ -412,5 +415,5 @@ def _denial(approval: Approval) -> str:
 def _tell(method: Any, *args: Any) -> None:
     try:
         method(*args)
-    except Exception:  # noqa: BLE001 - a display that fails must not cost the call
+    except Exception:
         logger.warning("an observer of tool calls failed", exc_info=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "FrozenDict", "FrozenList", "SchemaCache"]
 
 
-def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+def _refuse(_self: object, *_: object, **__: object) -> NoReturn:
     raise TypeError("this schema is shared by all who list the tools; change a copy.deepcopy of it instead")
 
 
@@ -24,8 +24,8 @@ class FrozenDict(dict[str, Any]):
     """A dict that refuses to change; ``copy.deepcopy`` of it is an ordinary one."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
         return {key: copy.deepcopy(value, memo) for key, value in self.items()}
@@ -41,8 +41,8 @@ class FrozenList(list[Any]):
     """A list that refuses to change; ``copy.deepcopy`` of it is an ordinary one."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
     def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
         return [copy.deepcopy(value, memo) for value in self]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from nbtoolkit import hooks
 from nbtoolkit.exception import ToolGroupInactiveError, ToolNotFoundError
-from nbtoolkit.message import ToolCallBlock
 from nbtoolkit.permission.engine import PermissionEngine
+from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode, PermissionRule
 from nbtoolkit.state import AgentState
 from nbtoolkit.tool.base import ToolBase
@@ -22,15 +21,20 @@ from nbtoolkit.tool.run import ToolCall, new_call
 from nbtoolkit.tool.schemas import FORMATS, SchemaCache
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from nbtoolkit.mcp import MCPClient
+    from nbtoolkit.mcp.client import MCPClient
+    from nbtoolkit.message import ToolCallBlock
     from nbtoolkit.permission.approval import Approval, ApprovalRequest, Approver
-    from nbtoolkit.permission.engine import Explanation
+    from nbtoolkit.permission.explain import Explanation
+    from nbtoolkit.permission.grants import Grant
     from nbtoolkit.skill import Skill, SkillLoaderBase
     from nbtoolkit.tool.result import ToolResponse
 
 __all__ = ["Toolkit"]
+
+T = TypeVar("T")
 
 # Conversations other than the notebook's own, whose engines are kept ready.
 MAX_ENGINES = 64
@@ -51,7 +55,9 @@ class Toolkit:
         tool_groups: Sequence[ToolGroup] | None = None,
     ) -> None:
         self.state = AgentState()
-        self.engine = PermissionEngine(self.state.permission_context)
+        # What people granted holds for every conversation here, whatever rules each brings.
+        self.grants = Grants()
+        self.engine = PermissionEngine(self.state.permission_context, self.grants)
         self.approver: Approver | None = None
         self.log = CallLog()
         self.results = Results()
@@ -327,7 +333,9 @@ class Toolkit:
         group = held[1]
         return self.is_active(group) if groups is None else group.name == BASIC or group.name in groups
 
-    async def get_tool_schemas(self, groups: Sequence[str] | None = None, format: str = "openai") -> list[dict[str, Any]]:  # noqa: A002
+    async def get_tool_schemas(
+        self, groups: Sequence[str] | None = None, format: str = "openai"
+    ) -> list[dict[str, Any]]:  # noqa: A002
         """The schemas of basic and of the groups named; None means those that are on now.
 
         ``format``: openai, openai_responses, anthropic, gemini or mcp. The parameters are shared and refuse to be
@@ -349,7 +357,9 @@ class Toolkit:
                 found.extend(schema(tool, form) for tool in await self._tools_of(client))
         return found
 
-    def get_tool_schemas_sync(self, groups: Sequence[str] | None = None, format: str = "openai") -> list[dict[str, Any]]:  # noqa: A002
+    def get_tool_schemas_sync(
+        self, groups: Sequence[str] | None = None, format: str = "openai"
+    ) -> list[dict[str, Any]]:  # noqa: A002
         """``get_tool_schemas`` for a plain cell."""
         return self._run(self.get_tool_schemas(groups, format))
 
@@ -416,8 +426,9 @@ class Toolkit:
         """``call_tools`` for a plain cell or a script."""
         return self._run(self.call_tools(tool_calls, state, approver))
 
-    def _run(self, coroutine: Any) -> Any:
-        return hooks.drive(coroutine)
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        result: T = hooks.drive(coroutine)
+        return result
 
     # ------------------------------------------------------------------ permission
     @property
@@ -434,14 +445,11 @@ class Toolkit:
 
     @property
     def rules(self) -> list[PermissionRule]:
-        """Every rule: deny, ask, allow."""
+        """Every rule and grant: deny, ask, allow."""
         context = self.state.permission_context
-        return [
-            rule
-            for behavior in (PermissionBehavior.DENY, PermissionBehavior.ASK, PermissionBehavior.ALLOW)
-            for rules in context.rules(behavior).values()
-            for rule in rules
-        ]
+        behaviors = (PermissionBehavior.DENY, PermissionBehavior.ASK, PermissionBehavior.ALLOW)
+        own = [rule for behavior in behaviors for rules in context.rules(behavior).values() for rule in rules]
+        return sorted([*own, *self.grants], key=lambda rule: behaviors.index(rule.behavior))
 
     def add_rule(
         self, rule: PermissionRule | str, behavior: PermissionBehavior | str = PermissionBehavior.ALLOW
@@ -460,6 +468,10 @@ class Toolkit:
             self.engine.remove_rule(each)
         return gone
 
+    def grant(self, *rules: PermissionRule | str, calls: int | None = None) -> Grant:
+        """Allow what the rules cover inside a ``with`` block, at most ``calls`` times."""
+        return self.grants.grant(rules, calls)
+
     async def explain(self, name: str, tool_input: Mapping[str, Any]) -> Explanation:
         """How a call would be judged, step by step, and the smallest change that would decide otherwise."""
         tool = await self.find(name)
@@ -477,7 +489,7 @@ class Toolkit:
         if held is None:
             if len(self._engines) >= MAX_ENGINES:
                 self._engines.pop(next(iter(self._engines)))
-            held = self._engines[id(state)] = (state, PermissionEngine(state.permission_context))
+            held = self._engines[id(state)] = (state, PermissionEngine(state.permission_context, self.grants))
         return held[1]
 
     def remember(self, engine: PermissionEngine, approval: Approval, request: ApprovalRequest) -> None:
@@ -489,7 +501,7 @@ def _owner(tool: ToolBase) -> str:
     return f"{tool.origin} ({'.'.join(tool.identity)})"
 
 
-def _is_client(value: Any) -> Any:
+def _is_client(value: object) -> TypeGuard[MCPClient]:
     # By its shape, not its class: importing the MCP package for every function would cost more than the function.
     return hasattr(value, "list_tools") and hasattr(value, "is_stateful")
 

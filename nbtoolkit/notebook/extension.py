@@ -1,0 +1,72 @@
+"""What ``%load_ext nbtoolkit`` puts into a shell, and how it is taken out again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit import hooks
+from nbtoolkit.notebook import magics, scheduling
+from nbtoolkit.notebook.approver import InlineApprover
+from nbtoolkit.notebook.namespace import NotebookVariables
+from nbtoolkit.notebook.recorder import Recorder
+from nbtoolkit.permission.approval import Origin
+from nbtoolkit.schema import set_variable_resolver
+from nbtoolkit.tool.function import tool
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = ["Extension"]
+
+
+class Extension:
+    """One shell's nbtoolkit."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._toolkit = hooks.get_toolkit()
+        self._approver = InlineApprover(self._toolkit)
+        self._recorder = Recorder(self._approver)
+        self._given: dict[str, Any] = {}
+        self._before: dict[str, Any] = {}
+
+    def load(self) -> None:
+        """Register with the hooks below, the shell and its namespace."""
+        scheduling.install()
+        self._before = {name: getattr(hooks, name) for name in ("drive", "origin", "place", "default_approver")}
+        hooks.drive = scheduling.drive
+        hooks.origin = _origin
+        hooks.place = scheduling.origin
+        hooks.default_approver = self._approver
+        hooks.observers.append(self._recorder)
+        set_variable_resolver(NotebookVariables(self._shell, self._toolkit))
+        magics.register(self._shell, hooks.get_toolkit)
+        self._shell.events.register("post_run_cell", self._cell_ended)
+        for name, value in {"toolkit": self._toolkit, "tool": tool}.items():
+            if name not in self._shell.user_ns:
+                self._shell.user_ns[name] = self._given[name] = value
+
+    def unload(self) -> None:
+        """Take everything back, but what the user put in its place since."""
+        for name, value in self._given.items():
+            if self._shell.user_ns.get(name) is value:
+                del self._shell.user_ns[name]
+        self._shell.events.unregister("post_run_cell", self._cell_ended)
+        magics.unregister(self._shell)
+        set_variable_resolver(None)
+        hooks.observers.remove(self._recorder)
+        for name, value in self._before.items():
+            setattr(hooks, name, value)
+        self._approver.close()
+        scheduling.uninstall()
+
+    def _cell_ended(self, result: Any) -> None:  # noqa: ARG002 - IPython passes it
+        self._toolkit.engine.end_cell()
+
+
+def _origin() -> Origin:
+    here = scheduling.origin()
+    if not here.in_kernel:
+        return Origin("script")
+    cell = None if here.execution_count is None else str(here.execution_count)
+    return Origin("cell", cell=cell)

@@ -1,0 +1,69 @@
+"""One record for each call, under the cell that made it; it stands when the card and the live view are gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.notebook import render, scheduling
+
+if TYPE_CHECKING:
+    from nbtoolkit.notebook.approver import InlineApprover
+    from nbtoolkit.tool.log import LogEntry
+    from nbtoolkit.tool.result import ToolChunk, ToolResponse
+    from nbtoolkit.tool.run import ToolCall
+
+__all__ = ["Recorder"]
+
+
+class Recorder:
+    """Draws the record of each call as it ends, and takes its card away right after."""
+
+    def __init__(self, approver: InlineApprover) -> None:
+        self._approver = approver
+
+    def started(self, call: ToolCall) -> None:
+        """Nothing yet: a live view comes with output."""
+
+    def chunk(self, call: ToolCall, chunk: ToolChunk) -> None:
+        """Nothing yet: a live view comes with output."""
+
+    def ended(self, call: ToolCall, entry: LogEntry, response: ToolResponse) -> None:
+        """Show the record first and close the card then, so that nothing jumps."""
+        bundle = render.record(entry, response)
+        where = call.place
+        show(bundle, where)
+        response.recorded(_Shown(bundle, _cell(where)).again)
+        self._approver.ended(call.id)
+
+
+class _Shown:
+    """Where a record is on screen: at the end of that cell its response shows nothing more."""
+
+    def __init__(self, bundle: dict[str, str], cell: str | None) -> None:
+        self._bundle = bundle
+        self._cell = cell
+
+    def again(self, _: ToolResponse) -> None:
+        here = scheduling.origin()
+        if self._cell is None or _cell(here) != self._cell:
+            show(self._bundle, here)
+            self._cell = _cell(here)
+
+
+def _cell(origin: Any) -> str | None:
+    """The running of a cell, by its message: the same cell run again is another one."""
+    header = origin.parent.get("header") or {} if origin is not None else {}
+    return header.get("msg_id")
+
+
+def show(bundle: dict[str, str], origin: Any) -> None:
+    """Show a bundle under its cell; inside ``%%capture`` it is captured, in a terminal it is text."""
+    from IPython.core.displaypub import CapturingDisplayPublisher
+    from IPython.core.getipython import get_ipython
+    from IPython.display import display
+
+    shell = get_ipython()
+    captured = shell is not None and isinstance(shell.display_pub, CapturingDisplayPublisher)
+    parent = origin.parent if origin is not None and origin.in_kernel else None
+    if captured or not scheduling.publish(bundle, parent=parent):
+        display(bundle, raw=True)  # type: ignore[no-untyped-call]

@@ -1,0 +1,180 @@
+"""What a model reads of a Python object."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import BaseModel
+
+from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
+from nbtoolkit.tool.content import MAX_RESULT_CHARS, cut, to_blocks, to_chunk
+from nbtoolkit.tool.result import ToolChunk, ToolResponse
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Model(BaseModel):
+    day: dt.date
+    sizes: set[int]
+
+
+@dataclasses.dataclass
+class Record:
+    name: str
+    price: decimal.Decimal
+
+
+Point = namedtuple("Point", "x y")  # noqa: PYI024 - the kind that people still write
+
+
+def read(value: object) -> str:
+    (block,) = to_blocks(value)
+    assert isinstance(block, TextBlock)
+    return block.text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("as it is {", "as it is {"),
+        (None, "done, nothing returned"),
+        (True, "true"),
+        (3.5, "3.5"),
+        ({"a": [1, None]}, '{"a": [1, null]}'),
+        ({1: "x", (2, 3): "y"}, '{"1": "x", "(2, 3)": "y"}'),
+        ({"ü": "日"}, '{"ü": "日"}'),
+        ({"b", "a", "c"}, '["a", "b", "c"]'),
+        (Point(1, 2), '{"x": 1, "y": 2}'),
+        (Record("a", decimal.Decimal("1.10")), '{"name": "a", "price": "1.10"}'),
+        (Model(day=dt.date(2026, 1, 2), sizes={2, 1}), '{"day": "2026-01-02", "sizes": [1, 2]}'),
+        (dt.datetime(2026, 1, 2, 3, 4, tzinfo=dt.UTC), "2026-01-02T03:04:00+00:00"),
+        (decimal.Decimal("0.10"), "0.10"),
+        (Colour.RED, "red"),
+        (Path("a/b"), "a/b"),
+        (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (np.float64(0.5), "0.5"),
+        (np.int64(7), "7"),
+        ([np.int64(7), np.array([1, 2])], "[7, [1, 2]]"),
+        ({"when": dt.date(2026, 1, 2), "what": Colour.RED}, '{"when": "2026-01-02", "what": "red"}'),
+    ],
+)
+def test_python_objects_read_as_json_or_plain_text(value: object, expected: str) -> None:
+    assert read(value) == expected
+
+
+def test_a_dataframe_reads_as_its_shape_its_columns_and_a_head() -> None:
+    text = read(pd.DataFrame({"n": range(1000), "name": ["x"] * 1000}))
+    assert text.startswith("DataFrame, 1,000 rows × 2 columns\nn: int64, name: ")
+    assert "… 990 more rows" in text
+    assert len(text) < 600
+
+
+def test_an_array_reads_as_its_shape_and_its_corners() -> None:
+    text = read(np.zeros((500, 500)))
+    assert text.startswith("array, shape (500, 500), float64\n")
+    assert len(text) < 600
+
+
+def test_a_series_reads_as_its_name_and_a_head() -> None:
+    assert read(pd.Series([1, 2], name="mass")).startswith("Series 'mass', 2 rows, int64\n")
+
+
+def test_no_memory_address_reaches_the_model() -> None:
+    class Plain:
+        pass
+
+    assert "0x" not in read(Plain())
+    assert "0x" not in read([Plain()])
+    assert "0x" not in read(print)
+
+
+def test_a_broken_repr_is_said_and_not_raised() -> None:
+    class Broken:
+        def __repr__(self) -> str:
+            raise ZeroDivisionError
+
+    assert "repr failed with ZeroDivisionError" in read(Broken())
+
+
+def test_a_reference_to_itself_is_read_without_end() -> None:
+    loop: list[Any] = [1]
+    loop.append(loop)
+    assert read(loop) == "[1, [...]]"
+
+
+def test_a_long_text_is_cut_in_the_middle_with_a_count() -> None:
+    text = cut("a" * 30_000 + "b" * 30_000)
+    assert text.startswith("a" * 1000)
+    assert text.endswith("b" * 1000)
+    assert "40,000 of 60,000 characters left out" in text
+    assert len(text) < MAX_RESULT_CHARS + 100
+    assert cut("short") == "short"
+
+
+def test_a_figure_is_a_picture() -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.subplots().plot([1, 2])
+    (block,) = to_blocks(figure)
+    assert isinstance(block, DataBlock)
+    assert isinstance(block.source, Base64Source)
+    assert block.source.media_type == "image/png"
+
+
+def test_anything_with_a_png_form_is_a_picture() -> None:
+    from PIL import Image
+
+    class Drawn:
+        def _repr_png_(self) -> bytes:
+            return b"\x89PNG"
+
+    assert isinstance(to_blocks(Image.new("RGB", (2, 2)))[0], DataBlock)
+    assert isinstance(to_blocks(Drawn())[0], DataBlock)
+
+
+def test_blocks_chunks_and_responses_pass_as_they_are() -> None:
+    block = TextBlock(text="x")
+    assert to_blocks(block) == [block]
+    assert to_blocks([block, block]) == [block, block]
+    chunk = ToolChunk(content=[block], state=ToolResultState.ERROR)
+    assert to_chunk(chunk) is chunk
+    response = ToolResponse().append_chunk(chunk).finish()
+    assert to_chunk(response).state is ToolResultState.ERROR
+
+
+def test_a_set_reads_the_same_under_every_hash_seed() -> None:
+    code = (
+        "from nbtoolkit.tool.content import to_blocks\n"
+        "print(to_blocks({'s': {'b', 'a', 'c', 'd'}, 't': frozenset('xyz')})[0].text)"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert [json.loads(line) for line in seen] == [{"s": ["a", "b", "c", "d"], "t": ["x", "y", "z"]}]

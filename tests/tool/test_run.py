@@ -1,0 +1,671 @@
+"""One call, from look-up to log."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Coroutine, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import pytest
+
+from nbtoolkit import hooks
+from nbtoolkit.exception import DeveloperOrientedException
+from nbtoolkit.message import TextBlock, ToolCallBlock, ToolResultBlock, ToolResultState
+from nbtoolkit.permission.approval import Approval, ApprovalRequest
+from nbtoolkit.permission.rule import (
+    PermissionBehavior,
+    PermissionContext,
+    PermissionDecision,
+    PermissionMode,
+)
+from nbtoolkit.state import AgentState
+from nbtoolkit.tool.base import ChunkStream, NextHandler, ToolBase, ToolMiddlewareBase
+from nbtoolkit.tool.function import FunctionTool
+from nbtoolkit.tool.result import ToolChunk, ToolResponse
+from nbtoolkit.tool.toolkit import Toolkit
+
+T = TypeVar("T")
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run in asyncio's debug mode and fail when a task is left behind."""
+
+    async def counted() -> T:
+        result = await asyncio.wait_for(coroutine, 20)
+        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        assert not left, f"tasks left behind: {left}"
+        return result
+
+    return asyncio.run(counted(), debug=True)
+
+
+class Person:
+    """Answers in turn, and keeps what was asked."""
+
+    def __init__(self, *answers: Approval) -> None:
+        self.answers = list(answers)
+        self.asked: list[ApprovalRequest] = []
+
+    async def __call__(self, request: ApprovalRequest) -> Approval:
+        self.asked.append(request)
+        return self.answers.pop(0)
+
+
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def toolkit_of(*tools: Any, person: Person | None = None, mode: str = "bypass") -> Toolkit:
+    toolkit = Toolkit(tools=list(tools))
+    toolkit.mode = mode
+    toolkit.approver = person
+    return toolkit
+
+
+def call(name: str, text: str = "{}") -> ToolCallBlock:
+    return ToolCallBlock(id="call_1", name=name, input=text)
+
+
+# ---------------------------------------------------------------------- the two ways to consume a call
+def test_an_awaited_call_gives_the_response_under_the_calls_id() -> None:
+    response = run(_awaited(toolkit_of(add).call_tool(call("add", '{"a": 2}'))))
+    assert (response.id, response.text, response.value) == ("call_1", "3", 3)
+    assert response.state is ToolResultState.SUCCESS
+
+
+async def _awaited(call: Any) -> ToolResponse:
+    response = await call
+    assert isinstance(response, ToolResponse)
+    return response
+
+
+async def _collected(call: Any) -> list[ToolChunk | ToolResponse]:
+    return [each async for each in call]
+
+
+def test_an_iterated_call_gives_its_chunks_and_then_the_response() -> None:
+    def count(n: int) -> Iterator[str]:
+        """Count."""
+        for i in range(n):
+            yield str(i)
+
+    *chunks, response = run(_collected(toolkit_of(count).call("count", n=3)))
+    assert all(isinstance(chunk, ToolChunk) for chunk in chunks)
+    assert [chunk.is_last for chunk in chunks if isinstance(chunk, ToolChunk)] == [False, False, False, True]
+    assert isinstance(response, ToolResponse)
+    assert (response.text, response.value) == ("012", "012")
+    assert len(response.content) == 1
+
+
+def test_a_call_runs_once() -> None:
+    async def twice() -> None:
+        held = toolkit_of(add).call("add", a=1)
+        await held
+        await held
+
+    with pytest.raises(DeveloperOrientedException, match="has run already"):
+        run(twice())
+
+
+def test_parameters_may_be_called_like_the_toolkits_own() -> None:
+    def greet(name: str, self: str = "", state: str = "", tool_call: str = "") -> str:
+        """Greet."""
+        return f"{name}{self}{state}{tool_call}"
+
+    toolkit = toolkit_of(greet)
+    assert run(_awaited(toolkit.call("greet", name="n", self="s", state="t", tool_call="c"))).text == "nstc"
+
+
+# ---------------------------------------------------------------------- before anyone is asked
+def test_wrong_arguments_are_refused_before_anyone_is_asked_and_all_are_named() -> None:
+    person = Person()
+    ran: list[int] = []
+
+    def insert(count: int, kind: bool) -> None:
+        """Insert."""
+        ran.append(count)
+
+    toolkit = toolkit_of(insert, person=person, mode="default")
+    response = run(_awaited(toolkit.call_tool(call("insert", '{"count": "many", "kind": "perhaps"}'))))
+    assert response.state is ToolResultState.ERROR
+    assert "count" in response.text
+    assert "kind" in response.text
+    assert not person.asked
+    assert not ran
+    assert toolkit.log[1].words == "not run"
+
+
+def test_unknown_tools_and_inactive_groups_are_results_with_the_texts_that_stand() -> None:
+    toolkit = toolkit_of(add)
+    toolkit.register(FunctionTool(add, name="more"), "extra")
+    assert run(_awaited(toolkit.call("ad"))).text.startswith("ToolNotFoundError: The tool named 'ad' doesn't exist.")
+    assert run(_awaited(toolkit.call("more", a=1))).text == (
+        "ToolGroupInactiveError: The tool 'more' in group 'extra' is currently inactive. You should first activate "
+        "the group by calling the 'reset_tools' tool."
+    )
+
+
+def test_broken_json_is_repaired_and_the_log_says_so() -> None:
+    toolkit = toolkit_of(add)
+    assert run(_awaited(toolkit.call_tool(call("add", "{'a': 1, 'b': 2,}")))).text == "3"
+    assert toolkit.log[1].mended
+    assert run(_awaited(toolkit.call_tool(call("add", "[1, 2]")))).state is ToolResultState.ERROR
+
+
+# ---------------------------------------------------------------------- asking
+def test_a_denied_call_does_not_run_and_the_model_reads_the_reason() -> None:
+    person = Person(Approval.deny("not today"))
+    response = run(_awaited(toolkit_of(add, person=person, mode="default").call("add", a=1)))
+    assert response.state is ToolResultState.DENIED
+    assert "not today" in response.text
+    assert response.value is None
+
+
+def test_the_question_holds_the_validated_arguments_with_their_defaults() -> None:
+    person = Person(Approval.allow())
+    run(_awaited(toolkit_of(add, person=person, mode="default").call_tool(call("add", '{"a": "2"}'))))
+    assert person.asked[0].tool_input == {"a": 2, "b": 1}
+
+
+def test_without_an_approver_an_ask_is_a_denial_at_once() -> None:
+    response = run(_awaited(toolkit_of(add, mode="default").call("add", a=1)))
+    assert response.state is ToolResultState.DENIED
+
+
+def test_an_approver_that_raises_is_a_denial() -> None:
+    async def broken(request: ApprovalRequest) -> Approval:
+        raise ZeroDivisionError
+
+    toolkit = toolkit_of(add, mode="default")
+    response = run(_awaited(toolkit.call_tool(call("add", '{"a": 1}'), approver=broken)))
+    assert response.state is ToolResultState.DENIED
+
+
+def test_always_is_not_asked_again() -> None:
+    person = Person(Approval.allow("add(a=1)", scope="kernel"), Approval.deny("no"))
+    toolkit = toolkit_of(add, person=person, mode="default")
+    assert run(_awaited(toolkit.call("add", a=1))).text == "2"
+    assert run(_awaited(toolkit.call("add", a=1))).text == "2"
+    assert len(person.asked) == 1
+    assert toolkit.log[2].words == "allowed by add(a=1)"
+    assert run(_awaited(toolkit.call("add", a=5))).state is ToolResultState.DENIED
+
+
+def test_an_edited_call_is_validated_judged_and_asked_about_again() -> None:
+    person = Person(Approval.edit({"a": 10}), Approval.allow())
+    toolkit = toolkit_of(add, person=person, mode="default")
+    assert run(_awaited(toolkit.call("add", a=1))).text == "11"
+    assert [request.tool_input["a"] for request in person.asked] == [1, 10]
+    assert toolkit.log[1].words == "allowed once, edited"
+
+
+def test_an_edit_can_not_get_round_a_deny_rule() -> None:
+    person = Person(Approval.edit({"a": 13}))
+    toolkit = toolkit_of(add, person=person, mode="default")
+    toolkit.add_rule("add(a=13)", "deny")
+    assert run(_awaited(toolkit.call("add", a=1))).state is ToolResultState.DENIED
+
+
+def test_an_answer_in_the_tools_place_is_the_result() -> None:
+    person = Person(Approval.respond("forty-two"))
+    toolkit = toolkit_of(add, person=person, mode="default")
+    response = run(_awaited(toolkit.call("add", a=1)))
+    assert (response.text, response.state) == ("forty-two", ToolResultState.SUCCESS)
+    assert toolkit.log[1].words == "answered by you"
+
+
+def test_what_a_tools_check_puts_in_the_arguments_place_is_shown_and_run() -> None:
+    class Capped(ToolBase):
+        name = "capped"
+        description = "Takes ten at most."
+        input_schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}  # noqa: RUF012
+
+        async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
+            return PermissionDecision(
+                PermissionBehavior.ASK, "Ten at most.", updated_input={"n": min(tool_input["n"], 10)}
+            )
+
+        async def call(self, n: int) -> ToolChunk:
+            return ToolChunk.of(str(n))
+
+    person = Person(Approval.allow())
+    assert run(_awaited(toolkit_of(Capped(), person=person, mode="default").call("capped", n=99))).text == "10"
+    assert person.asked[0].tool_input == {"n": 10}
+
+
+# ---------------------------------------------------------------------- ends that are no results
+def test_a_cancelled_call_is_recorded_as_interrupted_and_the_cancellation_goes_on_up() -> None:
+    started = asyncio.Event()
+    cleaned = []
+
+    async def wait() -> None:
+        """Wait."""
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaned.append(True)
+
+    toolkit = toolkit_of(wait)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(_awaited(toolkit.call("wait")))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(cancelled())
+    assert toolkit.log[1].state is ToolResultState.INTERRUPTED
+    assert cleaned
+
+
+def test_a_keyboard_interrupt_in_a_tool_is_recorded_and_goes_on_up() -> None:
+    def stop() -> None:
+        """Stop."""
+        raise KeyboardInterrupt
+
+    toolkit = toolkit_of(stop)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(_awaited(toolkit.call("stop")))
+    assert toolkit.log[1].state is ToolResultState.INTERRUPTED
+
+
+def test_an_interrupt_while_it_asks_is_recorded() -> None:
+    async def interrupted(request: ApprovalRequest) -> Approval:
+        raise KeyboardInterrupt
+
+    toolkit = toolkit_of(add, mode="default")
+    toolkit.approver = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(_awaited(toolkit.call("add", a=1)))
+    assert toolkit.log[1].state is ToolResultState.INTERRUPTED
+
+
+def test_stop_ends_the_call_and_whoever_awaits_it_goes_on() -> None:
+    started = asyncio.Event()
+
+    async def wait() -> AsyncIterator[str]:
+        """Wait."""
+        yield "begun "
+        started.set()
+        await asyncio.Event().wait()
+
+    toolkit = toolkit_of(wait)
+
+    async def stopped() -> str:
+        held = toolkit.call("wait")
+
+        async def stopper() -> None:
+            await started.wait()
+            held.cancel()
+
+        task = asyncio.create_task(stopper())
+        response = await held
+        await task
+        await asyncio.sleep(0)
+        assert response.state is ToolResultState.INTERRUPTED
+        return response.text
+
+    assert run(stopped()).startswith("begun ")
+
+
+def test_an_exception_becomes_a_result_with_the_users_own_lines() -> None:
+    def divide(a: int) -> float:
+        """Divide."""
+        return a / 0
+
+    response = run(_awaited(toolkit_of(divide).call("divide", a=1)))
+    assert response.state is ToolResultState.ERROR
+    assert response.text.splitlines()[0] == "ZeroDivisionError: division by zero"
+    assert "in divide: return a / 0" in response.text
+    assert "run.py" not in response.text
+    assert "nbtoolkit" not in response.text
+
+
+def test_a_programmers_fault_in_a_tool_raises() -> None:
+    def wrong() -> None:
+        """Be wrong."""
+        raise DeveloperOrientedException("mend me")
+
+    toolkit = toolkit_of(wrong)
+    with pytest.raises(DeveloperOrientedException, match="mend me"):
+        run(_awaited(toolkit.call("wrong")))
+    assert toolkit.log[1].state is ToolResultState.ERROR
+
+
+def test_a_stream_that_is_left_early_closes_its_tool_and_is_recorded() -> None:
+    closed = []
+
+    async def endless() -> AsyncIterator[str]:
+        """Never end."""
+        try:
+            while True:
+                yield "x"
+        finally:
+            closed.append(True)
+
+    toolkit = toolkit_of(endless)
+
+    async def leave() -> None:
+        stream = toolkit.call("endless").__aiter__()
+        assert isinstance(await anext(stream), ToolChunk)
+        await stream.aclose()  # type: ignore[attr-defined]
+
+    run(leave())
+    assert closed
+    assert toolkit.log[1].state is ToolResultState.INTERRUPTED
+
+
+# ---------------------------------------------------------------------- middlewares
+class Note(ToolMiddlewareBase):
+    def __init__(self, name: str, seen: list[str]) -> None:
+        self.name, self.seen = name, seen
+
+    async def on_tool_call(
+        self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+    ) -> ChunkStream:
+        self.seen.append(f"{self.name} in")
+        async for chunk in next_handler(**input_kwargs):
+            yield chunk
+        self.seen.append(f"{self.name} out")
+
+
+def test_the_first_middleware_is_outermost() -> None:
+    seen: list[str] = []
+    tool = FunctionTool(add, middlewares=[Note("a", seen), Note("b", seen)])
+    assert run(_awaited(toolkit_of(tool).call("add", a=1))).text == "2"
+    assert seen == ["a in", "b in", "b out", "a out"]
+
+
+def test_arguments_that_a_middleware_rewrites_are_validated_and_judged_again() -> None:
+    class Rewrite(ToolMiddlewareBase):
+        async def on_tool_call(
+            self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+        ) -> ChunkStream:
+            async for chunk in next_handler(a="7", b=1):
+                yield chunk
+
+    person = Person(Approval.allow(), Approval.allow())
+    toolkit = toolkit_of(FunctionTool(add, middlewares=[Rewrite()]), person=person, mode="default")
+    assert run(_awaited(toolkit.call("add", a=1))).text == "8"
+    assert [request.tool_input for request in person.asked] == [{"a": 1, "b": 1}, {"a": 7, "b": 1}]
+
+    toolkit.add_rule("add(a=7)", "deny")
+    person.answers.append(Approval.allow())
+    assert run(_awaited(toolkit.call("add", a=1))).state is ToolResultState.DENIED
+
+
+def test_a_middleware_may_answer_filter_and_retry() -> None:
+    tries = []
+
+    def flaky() -> str:
+        """Fail once."""
+        tries.append(1)
+        if len(tries) == 1:
+            raise ConnectionError
+        return "ok"
+
+    class Retry(ToolMiddlewareBase):
+        async def on_tool_call(
+            self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+        ) -> ChunkStream:
+            for _ in range(3):
+                try:
+                    async for chunk in next_handler(**input_kwargs):
+                        yield chunk
+                except ConnectionError:
+                    continue
+                return
+
+    class Shout(ToolMiddlewareBase):
+        async def on_tool_call(
+            self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+        ) -> ChunkStream:
+            async for chunk in next_handler(**input_kwargs):
+                yield ToolChunk.of("".join(b.text for b in chunk.content if isinstance(b, TextBlock)).upper())
+
+    class Answer(ToolMiddlewareBase):
+        async def on_tool_call(
+            self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+        ) -> ChunkStream:
+            yield ToolChunk.of("from the cache")
+
+    assert run(_awaited(toolkit_of(FunctionTool(flaky, middlewares=[Shout(), Retry()])).call("flaky"))).text == "OK"
+    assert (
+        run(_awaited(toolkit_of(FunctionTool(add, middlewares=[Answer()])).call("add", a=1))).text == "from the cache"
+    )
+
+
+def test_a_middleware_that_stops_early_leaves_no_tool_running() -> None:
+    closed = []
+
+    async def endless() -> AsyncIterator[str]:
+        """Never end."""
+        try:
+            while True:
+                yield "x"
+        finally:
+            closed.append(True)
+
+    class First(ToolMiddlewareBase):
+        async def on_tool_call(
+            self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+        ) -> ChunkStream:
+            async for chunk in next_handler(**input_kwargs):
+                yield chunk
+                return
+
+    assert run(_awaited(toolkit_of(FunctionTool(endless, middlewares=[First()])).call("endless"))).text == "x"
+    gc.collect()
+    assert closed
+
+
+def test_an_exception_in_a_middleware_is_a_result() -> None:
+    class Broken(ToolMiddlewareBase):
+        async def on_tool_call(
+            self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+        ) -> ChunkStream:
+            yield ToolChunk.of(str(1 / 0))
+
+    response = run(_awaited(toolkit_of(FunctionTool(add, middlewares=[Broken()])).call("add", a=1)))
+    assert response.state is ToolResultState.ERROR
+    assert "ZeroDivisionError" in response.text
+
+
+# ---------------------------------------------------------------------- kinds of tools
+def test_sync_functions_run_in_the_calling_thread_and_thread_moves_them() -> None:
+    import threading
+    from contextvars import ContextVar
+
+    where: ContextVar[str] = ContextVar("where", default="nowhere")
+
+    def here() -> str:
+        """Say where."""
+        return f"{threading.current_thread() is threading.main_thread()} {where.get()}"
+
+    toolkit = toolkit_of(here, FunctionTool(here, name="elsewhere", thread=True))
+
+    async def both() -> tuple[str, str]:
+        where.set("this cell")
+        return (await toolkit.call("here")).text, (await toolkit.call("elsewhere")).text
+
+    assert run(both()) == ("True this cell", "False this cell")
+
+
+def test_a_function_in_a_thread_may_raise_anything() -> None:
+    def stop() -> None:
+        """Stop."""
+        raise StopIteration(3)
+
+    response = run(_awaited(toolkit_of(FunctionTool(stop, thread=True)).call("stop")))
+    assert response.state is ToolResultState.ERROR
+    assert "StopIteration" in response.text
+
+
+def test_an_executor_runs_the_function() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert run(_awaited(toolkit_of(FunctionTool(add, executor=pool)).call("add", a=1))).text == "2"
+
+
+def test_a_sync_generator_in_a_thread_streams_and_gives_its_return_value() -> None:
+    def steps() -> Generator[str, None, str]:
+        """Step."""
+        yield "one "
+        yield "two "
+        return "done"
+
+    for thread in (False, True):
+        response = run(_awaited(toolkit_of(FunctionTool(steps, thread=thread)).call("steps")))
+        assert (response.text, response.value) == ("one two done", "done")
+
+
+def test_the_state_is_injected_and_stays_out_of_the_schema() -> None:
+    def groups(_agent_state: AgentState) -> str:
+        """Name the active groups."""
+        return ",".join(_agent_state.tool_context.activated_groups)
+
+    toolkit = toolkit_of(FunctionTool(groups, is_state_injected=True))
+    state = AgentState()
+    state.permission_context.mode = PermissionMode.BYPASS
+    state.tool_context.activated_groups.append("g")
+    assert run(_awaited(toolkit.call_tool(call("groups"), state=state))).text == "g"
+    assert "_agent_state" not in str(run(toolkit.get_tool_schemas()))
+
+
+class External(ToolBase):
+    name = "external"
+    description = "Runs elsewhere."
+    input_schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}  # noqa: RUF012
+    is_external_tool = True
+    metadata_schema = {  # noqa: RUF012
+        "type": "object",
+        "properties": {"cost": {"type": "number"}},
+        "required": ["cost"],
+    }
+
+    async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
+        return PermissionDecision(PermissionBehavior.ALLOW, "Runs elsewhere.")
+
+
+@pytest.mark.parametrize(("metadata", "state"), [({"cost": 1}, "success"), ({}, "error"), ({"cost": "much"}, "error")])
+def test_an_external_call_is_handed_out_and_its_result_is_checked(metadata: dict[str, Any], state: str) -> None:
+    toolkit = toolkit_of(External(), mode="default")
+
+    async def both() -> ToolResponse:
+        task = asyncio.create_task(_awaited(toolkit.call("external", q="?")))
+        while not toolkit.external.pending:  # noqa: ASYNC110 - run() bounds it
+            await asyncio.sleep(0)
+        (waiting,) = toolkit.external.pending
+        assert waiting.tool_input == {"q": "?"}
+        toolkit.external.hand_in(
+            waiting.id, ToolResultBlock(name="external", output=[TextBlock(text="!")], metadata=metadata)
+        )
+        return await task
+
+    assert run(both()).state == state
+
+
+def test_a_tool_awaited_by_its_holder_runs_unguarded_and_takes_keywords_only() -> None:
+    async def direct() -> ToolChunk:
+        chunk = await FunctionTool(add)(a="2")
+        assert isinstance(chunk, ToolChunk)
+        with pytest.raises(TypeError, match="keyword arguments only"):
+            await FunctionTool(add)(2)
+        return chunk
+
+    assert run(direct()).value == 3
+
+
+# ---------------------------------------------------------------------- several at once
+def test_concurrency_safe_neighbours_run_together_and_the_others_in_order() -> None:
+    order: list[str] = []
+    gate = asyncio.Event()
+
+    async def first() -> None:
+        """Wait for the second."""
+        await gate.wait()
+        order.append("first")
+
+    async def second() -> None:
+        """Open the gate."""
+        order.append("second")
+        gate.set()
+
+    async def alone() -> None:
+        """Run alone."""
+        order.append("alone")
+
+    toolkit = toolkit_of(first, second, FunctionTool(alone, is_concurrency_safe=False))
+    names = ["first", "second", "alone", "second"]
+    responses = run(toolkit.call_tools([ToolCallBlock(id=str(i), name=name) for i, name in enumerate(names)]))
+    assert [response.id for response in responses] == ["0", "1", "2", "3"]
+    assert order == ["second", "first", "alone", "second"]
+
+
+def test_an_interrupt_of_several_leaves_none_running() -> None:
+    started = []
+
+    async def wait() -> None:
+        """Wait."""
+        started.append(1)
+        await asyncio.Event().wait()
+
+    toolkit = toolkit_of(wait)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(toolkit.call_tools([ToolCallBlock(name="wait") for _ in range(3)]))
+        while len(started) < 3:  # noqa: ASYNC110 - run() bounds it
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(cancelled())
+    assert [entry.state for entry in toolkit.log] == [ToolResultState.INTERRUPTED] * 3
+
+
+def test_call_sync_runs_in_a_script() -> None:
+    toolkit = toolkit_of(add)
+    assert toolkit.call_sync("add", a=1).text == "2"
+    assert [r.text for r in toolkit.call_tools_sync([call("add", '{"a": 1}'), call("add", '{"a": 2}')])] == ["2", "3"]
+
+
+# ---------------------------------------------------------------------- what is kept
+def test_the_log_numbers_calls_and_the_results_keep_their_values() -> None:
+    toolkit = toolkit_of(add)
+    run(_awaited(toolkit.call("add", a=1)))
+    run(_awaited(toolkit.call("add", a=5)))
+    assert [entry.number for entry in toolkit.log] == [1, 2]
+    assert toolkit.results[2] == 6
+    assert toolkit.log[1].tool_input == {"a": 1, "b": 1}
+    with pytest.raises(KeyError, match="kept are 1, 2"):
+        toolkit.results[7]
+    frame = toolkit.log.to_dataframe()
+    assert list(frame["decision"]) == ["allowed by mode bypass"] * 2
+    assert toolkit.log.to_jsonl().count("\n") == 2
+
+
+def test_observers_see_a_call_and_their_faults_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    class Watch:
+        def started(self, call: Any) -> None:
+            seen.append("started")
+
+        def chunk(self, call: Any, chunk: Any) -> None:
+            seen.append("chunk")
+
+        def ended(self, call: Any, entry: Any, response: Any) -> None:
+            seen.append(f"ended {entry.state} {response.text}")
+
+    class Broken(Watch):
+        def started(self, call: Any) -> None:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(hooks, "observers", [Broken(), Watch()])
+    run(_awaited(toolkit_of(add).call("add", a=1)))
+    assert seen == ["started", "chunk", "chunk", "ended success 2", "ended success 2"]
