@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.permission.grants import BLOCK, Grants
-from nbtoolkit.permission.matching import Reading, working_directory
+from nbtoolkit.permission.matching import Reading
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision, PermissionRule
 from nbtoolkit.permission.subject import Match, Subject
 
@@ -22,23 +22,18 @@ YES, NO, UNKNOWN = Match.YES, Match.NO, Match.UNKNOWN
 
 
 class Readings:
-    """The ways in which an engine's rules are read, kept while the process stays in its folder."""
+    """The ways in which an engine's rules are read."""
 
-    __slots__ = ("_cwd", "_kept")
+    __slots__ = ("_kept",)
 
     def __init__(self) -> None:
-        self._cwd = ""
         self._kept: dict[tuple[bool, str], Reading] = {}
 
     def get(self, base: str, *, wide: bool) -> Reading:
-        """A reading for one judgement: links may have changed since the last, the folder too."""
-        cwd = working_directory()
-        if cwd != self._cwd:
-            self._kept.clear()
-            self._cwd = cwd
+        """A reading for one judgement: links may have changed since the last, the process's folder too."""
         reading = self._kept.get((wide, base))
         if reading is None:
-            reading = self._kept[wide, base] = Reading(wide=wide, base=base, cwd=cwd)
+            reading = self._kept[wide, base] = Reading(wide=wide, base=base)
         reading.refresh()
         return reading
 
@@ -142,7 +137,7 @@ class Call:
     ) -> tuple[PermissionRule | None, PermissionRule | None]:
         """The first rule that names the subject, and the first that may."""
         maybe: PermissionRule | None = None
-        matches = self._matches
+        matches, tool_input, arguments = self._matches, self.tool_input, self._arguments
         simple = self.plain and self.own_matches is None
         for rules, whole_only in self._candidates(
             attribute, self.names if wide else self.allow_names, subject.tool_names
@@ -158,8 +153,8 @@ class Call:
                     # The usual rule, by the shortest way: there may be a thousand of them.
                     if reading is None:
                         reading = self._reading(wide, None)
-                    match = reading.ready(content).match(self.tool_input, self._arguments)
-                    if match is NO:
+                    ready = reading.kept.get(content) or reading.ready(content)
+                    if ready.match(tool_input, arguments) is NO:
                         continue
                     match = matches(rule, subject, wide=wide)
                 else:

@@ -28,6 +28,7 @@ MOST_READY = 20_000
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _WHOLE = re.compile(r"[+-]?\d+")
 _MISSING = object()
+_UNSEEN: Any = object()
 
 YES, NO, UNKNOWN = Match.YES, Match.NO, Match.UNKNOWN
 
@@ -41,62 +42,73 @@ def working_directory() -> str:
 
 
 class Reading:
-    """How rules are read: widely or not, relative patterns from ``base``, relative values from ``cwd``.
+    """How rules are read: widely or not, relative patterns from ``base``, relative values from the process's folder.
 
-    It keeps the rules that it has made ready; what it resolved is forgotten by ``refresh``, since links change.
+    It keeps the rules that it has made ready; where the process is and what paths resolve to is forgotten by
+    ``refresh``, since both change.
     """
 
-    __slots__ = ("_paths", "_ready", "base", "cwd", "wide")
+    __slots__ = ("_cwd", "base", "kept", "paths", "wide")
 
-    def __init__(self, *, wide: bool, base: str, cwd: str) -> None:
+    def __init__(self, *, wide: bool, base: str, cwd: str | None = None) -> None:
         self.wide = wide
         self.base = pattern.real_folder(base)
-        self.cwd = cwd
-        self._ready: dict[str, Ready] = {}
-        self._paths: dict[str, Paths | None] = {}
+        self.kept: dict[str, Ready] = {}
+        self.paths: dict[str, Paths | None] = {}
+        self._cwd = cwd
 
     def refresh(self) -> None:
-        """Forget what paths resolved to."""
-        if self._paths:
-            self._paths.clear()
+        """Forget where the process is and what paths resolved to."""
+        self._cwd = None
+        if self.paths:
+            self.paths.clear()
+
+    @property
+    def cwd(self) -> str:
+        """The folder that the process is in; asked for only where a path is judged, as asking costs."""
+        if self._cwd is None:
+            self._cwd = working_directory()
+        return self._cwd
 
     def ready(self, content: str) -> Ready:
         """A rule's content, ready to be held against calls."""
-        found = self._ready.get(content)
+        found = self.kept.get(content)
         if found is None:
-            if len(self._ready) > MOST_READY:
-                self._ready.clear()
-            found = self._ready[content] = Ready(content, self)
+            if len(self.kept) > MOST_READY:
+                self.kept.clear()
+            found = self.kept[content] = Ready(content, self)
         return found
 
-    def paths(self, value: str) -> Paths | None:
+    def resolve(self, value: str) -> Paths | None:
         """What a value resolves to; None where it is no path."""
-        try:
-            return self._paths[value]
-        except KeyError:
-            found = self._paths[value] = Paths.of(value, self.cwd, self.base)
-            return found
+        found = self.paths[value] = Paths.of(value, self.cwd, self.base)
+        return found
 
 
 class Paths:
     """One value as paths: from the process's folder and from the rule's, each with and without symlinks followed."""
 
-    __slots__ = ("all", "here", "sieve", "there")
+    __slots__ = ("all", "here", "one_folder", "sieve", "there")
 
-    def __init__(self, here: tuple[str, str], there: tuple[str, str]) -> None:
+    def __init__(self, here: tuple[str, str], there: tuple[str, str], *, one_folder: bool) -> None:
         self.here = here[0]
         self.there = there[0]
+        self.one_folder = one_folder
         self.all = tuple(dict.fromkeys((*here, *there)))
         joined = "\n".join(self.all)
-        # Only among ASCII letters are "same but for case" and "same in lower case" one thing.
-        self.sieve = joined.lower() if joined.isascii() else None
+        # Only among ASCII letters are "same but for case" and "same in lower case" one thing; and a pattern that is
+        # read from two folders has no text that every match must hold.
+        self.sieve = joined.lower() if one_folder and joined.isascii() else None
 
     @classmethod
     def of(cls, value: str, cwd: str, base: str) -> Paths | None:
+        """The value's paths; None where it is no path."""
         here = pattern.resolve(value, cwd)
         if here is None:
             return None
-        return cls(here, here if base == cwd else pattern.resolve(value, base) or here)
+        if base == cwd:
+            return cls(here, here, one_folder=True)
+        return cls(here, pattern.resolve(value, base) or here, one_folder=False)
 
 
 class Ready:
@@ -244,24 +256,27 @@ def _in_place(wanted: str, reading: Reading, *, wide: bool) -> Callable[[str], M
     enough that one of the readings does.
     """
     from_base = pattern.path_pattern(wanted, reading.base, wide=wide)
-    elsewhere = None if reading.base == reading.cwd else pattern.path_pattern(wanted, reading.cwd, wide=wide)
-    needle = from_base.needle if elsewhere is None else ""
+    needle = from_base.needle
     no_path = UNKNOWN if wide else NO
-    find = reading.paths
+    known = reading.paths
 
     def test(value: str) -> Match:
-        paths = find(value)
+        paths = known.get(value, _UNSEEN)
+        if paths is _UNSEEN:
+            paths = reading.resolve(value)
         if paths is None:
             return no_path
-        if paths.sieve is not None and needle not in paths.sieve:
+        sieve = paths.sieve
+        if sieve is not None and needle not in sieve:
             return NO
+        if from_base.matches(*paths.all) if wide else from_base.matches(paths.here):
+            return YES
+        if paths.one_folder:
+            return NO
+        elsewhere = pattern.path_pattern(wanted, reading.cwd, wide=wide)
         if wide:
-            hit = from_base.matches(*paths.all) or (elsewhere is not None and elsewhere.matches(*paths.all))
-        else:
-            hit = from_base.matches(paths.here) or (
-                elsewhere is not None and from_base.matches(paths.there) and elsewhere.matches(paths.here)
-            )
-        return YES if hit else NO
+            return YES if elsewhere.matches(*paths.all) else NO
+        return YES if from_base.matches(paths.there) and elsewhere.matches(paths.here) else NO
 
     return test
 
@@ -301,5 +316,5 @@ def match_arguments(rule_content: str | None, tool_input: Mapping[str, Any]) -> 
     """Whether an allow rule with this content covers a call with these arguments, read from the process's folder."""
     if rule_content is None:
         return True
-    here = working_directory()
-    return Ready(rule_content, Reading(wide=False, base=here, cwd=here)).match(tool_input) is YES
+    reading = Reading(wide=False, base=working_directory())
+    return reading.ready(rule_content).match(tool_input) is YES

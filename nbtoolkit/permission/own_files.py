@@ -6,8 +6,10 @@ is enough to ask as for safety, in every mode: nobody but the person may change 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["OWN_FILE", "names_own_file"]
 
@@ -17,22 +19,30 @@ OWN_FILE = "nbtoolkit.toml"
 DEEPEST = 8
 
 
-def names_own_file(value: Any, depth: int = 0) -> str | None:
-    """The first text in an argument that ends in the name of the rules' file."""
+def names_own_file(tool_input: Mapping[str, Any]) -> str | None:
+    """The first text in the arguments that ends in the name of the rules' file."""
+    for value in tool_input.values():
+        # This runs on every call, most of whose arguments are short texts and numbers.
+        if isinstance(value, str):
+            if OWN_FILE in value[-40:].lower() and _names(value):
+                return value[-200:]
+        elif isinstance(value, list | dict) and (found := _inside(value, 1)) is not None:
+            return found
+    return None
+
+
+def _inside(value: Any, depth: int) -> str | None:
     if isinstance(value, str):
-        # The cheap look first: this runs on every call.
-        tail = value[-40:].rstrip("/\\. \t\r\n\x00").lower()
-        if tail.endswith(OWN_FILE) and (len(tail) == len(OWN_FILE) or tail[-len(OWN_FILE) - 1] in "/\\:= \"'"):
-            return value[-200:]
+        return value[-200:] if OWN_FILE in value[-40:].lower() and _names(value) else None
+    if depth > DEEPEST or not isinstance(value, list | dict):
         return None
-    if depth > DEEPEST:
-        return None
-    if isinstance(value, Mapping):
-        value = value.values()
-    elif not isinstance(value, list):
-        return None
-    for each in value:
-        found = names_own_file(each, depth + 1) if isinstance(each, str | list | Mapping) else None
+    for each in value.values() if isinstance(value, dict) else value:
+        found = _inside(each, depth + 1)
         if found is not None:
             return found
     return None
+
+
+def _names(text: str) -> bool:
+    tail = text[-40:].rstrip("/\\. \t\r\n\x00").lower()
+    return tail.endswith(OWN_FILE) and tail[-len(OWN_FILE) - 1 : -len(OWN_FILE)] in {"", *"/\\:= \"'"}

@@ -124,7 +124,8 @@ class PermissionDecision:
     bypass_immune: bool = False
 
     def __post_init__(self) -> None:
-        self.behavior = PermissionBehavior(self.behavior)
+        if type(self.behavior) is not PermissionBehavior:
+            self.behavior = PermissionBehavior(self.behavior)
 
 
 class AdditionalWorkingDirectory(BaseModel):
