@@ -1,0 +1,247 @@
+"""Validation of arguments by nothing but a JSON schema: tools of servers, and classes that bring their own.
+
+The schema may be hostile. References outside it are never fetched; patterns run in pydantic's engine, whose time is
+linear, and one that it can't read isn't checked here; circular or exploding references end the check. What can't be
+checked here is left to the tool itself, which has the last word anyway.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import SchemaError
+
+from nbtoolkit.exception import ToolArgumentsError
+from nbtoolkit.schema.arguments import Arguments
+from nbtoolkit.schema.defaults import MISSING
+from nbtoolkit.schema.fault import Path, Problem, faults, mend, nodes_at
+from nbtoolkit.schema.validator import name_odd_floats, read_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from jsonschema.protocols import Validator
+
+__all__ = ["JSONSchemaValidator"]
+
+# A call is small; a schema that needs more steps than this multiplies its references.
+_MAX_REFERENCES = 2_000
+_MAX_ERRORS = 1_000
+# The engine's memory grows with the pattern.
+_MAX_PATTERN = 2_000
+
+
+class _TooMuchError(Exception):
+    """The schema asks for more work than a call is worth."""
+
+
+class JSONSchemaValidator:
+    """Validates calls by a JSON schema of type object; compiled at the first call.
+
+    `Arguments.bind` gives no positional arguments and the JSON as keyword arguments.
+    """
+
+    def __init__(self, tool_name: str, input_schema: dict[str, Any]) -> None:
+        self.tool_name = tool_name
+        self.input_schema = input_schema
+        self._validator: Validator | None = None
+        self._budget = [0]
+        self._defaults: dict[int, Any] = {}
+
+    def validate(self, arguments: Mapping[str, Any]) -> Arguments:
+        """Validate a call; ToolArgumentsError with all faults at once."""
+        data, _, problems = read_arguments(arguments)
+        mended: list[str] = []
+        if not problems:
+            problems = self._check(data)
+            if problems:
+                problems, mended = mend(self.input_schema, data, problems, self._check)
+        if problems:
+            raise ToolArgumentsError(self.tool_name, faults(self.input_schema, problems))
+        self._fill(data, ())
+        name_odd_floats(data)
+        return Arguments(data, copy.deepcopy(data), None, tuple(mended))
+
+    def _check(self, data: Any) -> list[Problem]:
+        if self._validator is None:
+            self._validator = _compile(self.input_schema, self._budget)
+        self._budget[0] = _MAX_REFERENCES
+        try:
+            return _problems(islice(self._validator.iter_errors(data), _MAX_ERRORS))
+        except _UNCHECKABLE():
+            return []
+
+    def _fill(self, data: Any, path: Path) -> None:
+        """Fill in defaults where objects were sent, in place; one that its own schema refuses is left out."""
+        if isinstance(data, list):
+            for number, item in enumerate(data):
+                if isinstance(item, (dict, list)):
+                    self._fill(item, (*path, number))
+        if not isinstance(data, dict):
+            return
+        sent = list(data)
+        nodes = nodes_at(self.input_schema, path)
+        for node in nodes if len(nodes) == 1 else nodes[:0]:
+            properties = node.get("properties")
+            for name, schema in properties.items() if isinstance(properties, dict) else ():
+                if name not in data and isinstance(schema, dict) and "default" in schema:
+                    default = self._default(schema)
+                    if default is not MISSING:
+                        data[name] = copy.deepcopy(default)
+        for name in sent:
+            if isinstance(data[name], (dict, list)):
+                self._fill(data[name], (*path, name))
+
+    def _default(self, schema: dict[str, Any]) -> Any:
+        known = self._defaults.get(id(schema), self)
+        if known is self:
+            known = schema["default"]
+            self._budget[0] = _MAX_REFERENCES
+            try:
+                if self._validator is None or not self._validator.evolve(schema=schema).is_valid(known):
+                    known = MISSING
+            except _UNCHECKABLE():
+                known = MISSING
+            self._defaults[id(schema)] = known
+        return known
+
+
+@functools.cache
+def _UNCHECKABLE() -> tuple[type[BaseException], ...]:  # noqa: N802 - a constant that costs an import
+    from jsonschema.exceptions import UndefinedTypeCheck, UnknownType
+    from referencing.exceptions import Unresolvable, Unretrievable
+
+    # The last four are what a keyword of the wrong type raises deep inside the library.
+    return (
+        _TooMuchError, RecursionError, UnknownType, UndefinedTypeCheck, Unresolvable, Unretrievable,
+        TypeError, AttributeError, KeyError, ValueError,
+    )  # fmt: skip
+
+
+def _compile(schema: dict[str, Any], budget: list[int]) -> Validator:
+    import referencing
+    import referencing.jsonschema
+    from jsonschema import Draft202012Validator, validators
+
+    found = validators.validator_for(schema, default=Draft202012Validator)
+    original = found.VALIDATORS
+
+    def counted(keyword: str) -> Callable[..., Any]:
+        def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+            budget[0] -= 1
+            if budget[0] < 0:
+                raise _TooMuchError
+            if isinstance(value, str) and not _is_local(value):
+                return
+            yield from original[keyword](validator, value, instance, schema) or ()
+
+        return check
+
+    changed: dict[str, Any] = {key: counted(key) for key in ("$ref", "$dynamicRef", "$recursiveRef") if key in original}
+    changed |= {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        # These look into patternProperties with an engine whose time isn't bounded.
+        "unevaluatedProperties": _ignored,
+        "unevaluatedItems": _ignored,
+        "format": _ignored,
+    }
+    extend: Callable[..., Any] = validators.extend
+    # An empty registry fetches nothing.
+    made: Validator = extend(found, changed)(schema, registry=referencing.Registry())
+    return made
+
+
+def _is_local(reference: str) -> bool:
+    return reference.startswith("#")
+
+
+@functools.lru_cache(maxsize=1024)
+def _matcher(pattern: str) -> Callable[[str], bool] | None:
+    """A search in linear time; None for a pattern that the engine can't read."""
+    if len(pattern) > _MAX_PATTERN:
+        return None
+    try:
+        adapter = TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
+    except (SchemaError, ValueError, TypeError):
+        return None
+
+    def matches(text: str) -> bool:
+        try:
+            adapter.validate_python(text)
+        except ValidationError:
+            return False
+        return True
+
+    return matches
+
+
+def _pattern(_validator: Any, pattern: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError as Refused
+
+    if isinstance(instance, str) and isinstance(pattern, str):
+        matches = _matcher(pattern)
+        if matches is not None and not matches(instance):
+            yield Refused(f"{instance!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Any, patterns: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    if not isinstance(instance, dict) or not isinstance(patterns, dict):
+        return
+    for pattern, inner in patterns.items():
+        matches = _matcher(pattern)
+        for name, value in instance.items():
+            if matches is not None and matches(name):
+                yield from validator.descend(value, inner, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError as Refused
+
+    if not isinstance(instance, dict):
+        return
+    known = schema.get("properties", {})
+    matchers = [_matcher(pattern) for pattern in schema.get("patternProperties", {})]
+    if None in matchers:
+        return
+    for name, value in instance.items():
+        if name in known or any(matches(name) for matches in matchers if matches):
+            continue
+        if isinstance(allowed, dict):
+            yield from validator.descend(value, allowed, path=name)
+        elif allowed is False:
+            yield Refused(name)
+
+
+def _ignored(*_: Any) -> Iterator[Any]:
+    return iter(())
+
+
+def _problems(errors: Any) -> list[Problem]:
+    problems: list[Problem] = []
+    for error in errors:
+        path: Path = tuple(error.absolute_path)
+        keyword = error.validator
+        if keyword == "required":
+            missing = [name for name in error.validator_value if name not in error.instance]
+            problems += [Problem((*path, name), "missing") for name in missing]
+        elif keyword == "additionalProperties" and error.validator_value is False:
+            problems.append(Problem((*path, error.message), "unexpected"))
+        elif keyword in ("anyOf", "oneOf") and error.context:
+            deeper = [inner for inner in error.context if len(inner.absolute_path) > len(path)]
+            # Of a union of objects the branch's own fault says more than "none fits".
+            problems += (
+                _problems(deeper) if len(deeper) == len(error.context) else [Problem(path, "wrong", error.instance)]
+            )
+            if deeper and len(deeper) != len(error.context):
+                problems += _problems(deeper)
+        else:
+            told = keyword in ("type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+                               "minLength", "maxLength", "pattern", "minItems", "maxItems", "multipleOf")  # fmt: skip
+            problems.append(Problem(path, "wrong", error.instance, error.message[:200], told))
+    return problems
