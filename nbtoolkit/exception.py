@@ -9,7 +9,8 @@
     │   ├── ToolInterruptedError
     │   └── SkillNotFoundError
     └── DeveloperOrientedException      a programmer must mend it
-        └── MCPConnectionError          a server can't be reached or has gone; also a ConnectionError
+        ├── MCPConnectionError          a server can't be reached or has gone; also a ConnectionError
+        └── MCPDefinitionError          a server's tool is another than the one that was looked up
 
 Inside the pipeline the first kind becomes a result with state error; the second kind is raised.
 """
@@ -25,6 +26,7 @@ __all__ = [
     "AgentOrientedException",
     "DeveloperOrientedException",
     "MCPConnectionError",
+    "MCPDefinitionError",
     "NBToolkitError",
     "SkillNotFoundError",
     "ToolArgumentsError",
@@ -59,6 +61,10 @@ class DeveloperOrientedException(NBToolkitError):  # noqa: N818 - the name is Ag
 
 class MCPConnectionError(DeveloperOrientedException, ConnectionError):
     """An MCP server can't be reached, or has gone; the text says why and what it wrote last."""
+
+
+class MCPDefinitionError(DeveloperOrientedException):
+    """A server has changed or dropped a tool since it was looked up, so the call was not run."""
 
 
 class ToolNotFoundError(AgentOrientedException):

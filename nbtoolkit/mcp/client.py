@@ -10,18 +10,21 @@ import difflib
 import re
 import threading
 import weakref
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from nbtoolkit.mcp.config import HttpMCPConfig, MCPConfig, StdioMCPConfig
+from nbtoolkit.mcp.interaction import ElicitationHandler, Interaction, SamplingHandler
 from nbtoolkit.mcp.naming import tool_names
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     import mcp_types
 
+    from nbtoolkit.mcp.changes import DefinitionChange
     from nbtoolkit.mcp.connection import Connection
     from nbtoolkit.mcp.status import ServerStatus
     from nbtoolkit.mcp.tool import MCPTool
@@ -42,6 +45,7 @@ class _Live:
         self.tools: dict[str, MCPTool] = {}
         self.listed: list[MCPTool] | None = None
         self.edition = -1
+        self.changes: list[DefinitionChange] = []
 
     def __copy__(self) -> _Live:
         return _Live()
@@ -58,7 +62,10 @@ class MCPClient(BaseModel):
 
     ``is_stateful`` keeps one session from ``connect`` to ``close``; otherwise each call opens one of its own.
     ``execution_timeout`` bounds a tool's run, in seconds. ``stream_progress`` makes a tool's run a stream of chunks.
-    ``trust_annotations`` takes the server's word for which tools only read.
+    ``trust_annotations`` takes the server's word for which tools only read. ``roots`` are folders that the server is
+    told of. ``elicitation_handler`` is ``async (message, schema) -> dict | None``: None declines, fields that are left
+    out get the schema's defaults, and a link to open comes as ``schema["x-url"]``. ``sampling_handler`` is
+    ``async (SamplingRequest) -> str | dict`` and lets a model answer for the server.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -71,6 +78,9 @@ class MCPClient(BaseModel):
     execution_timeout: float | None = Field(default=None, gt=0)
     stream_progress: bool = False
     trust_annotations: bool = False
+    roots: list[str | Path] | None = None
+    elicitation_handler: ElicitationHandler | None = Field(default=None, exclude=True, repr=False)
+    sampling_handler: SamplingHandler | None = Field(default=None, exclude=True, repr=False)
 
     _live: _Live = PrivateAttr(default_factory=_Live)
 
@@ -84,6 +94,10 @@ class MCPClient(BaseModel):
         execution_timeout: float | None = None,
         stream_progress: bool = False,
         trust_annotations: bool = False,
+        *,
+        roots: list[str | Path] | None = None,
+        elicitation_handler: ElicitationHandler | None = None,
+        sampling_handler: SamplingHandler | None = None,
         **unknown: Any,
     ) -> None:
         super().__init__(
@@ -95,6 +109,9 @@ class MCPClient(BaseModel):
             execution_timeout=execution_timeout,
             stream_progress=stream_progress,
             trust_annotations=trust_annotations,
+            roots=roots,
+            elicitation_handler=elicitation_handler,
+            sampling_handler=sampling_handler,
             **unknown,
         )
         # Here, not in a validator: the reader gets the sentence alone.
@@ -108,6 +125,11 @@ class MCPClient(BaseModel):
         both = set(self.enable_tools or ()) & set(self.disable_tools or ())
         if both:
             raise ValueError(f"The tools in enable_tools and disable_tools should not overlap, but got {both}.")
+
+    def __copy__(self) -> Self:
+        copied = super().__copy__()
+        copied.__pydantic_private__ = {"_live": _Live()}
+        return copied
 
     # --------------------------------------------------------------------------------------------- open and close
     async def connect(self, timeout: float | None = None) -> None:
@@ -176,8 +198,10 @@ class MCPClient(BaseModel):
         return found
 
     def _take(self, definitions: list[mcp_types.Tool], edition: int) -> None:
+        from nbtoolkit.mcp.changes import DefinitionChange, tell
         from nbtoolkit.mcp.tool import MCPTool
 
+        changes: list[DefinitionChange] = []
         names = tool_names(self.name, [definition.name for definition in definitions])
         live = self._live
         with live.lock:
@@ -187,23 +211,37 @@ class MCPClient(BaseModel):
                 held = live.tools.get(definition.name)
                 # The same tool stays the same object: what was made of it, a validator say, is kept.
                 tools[definition.name] = held if held is not None and _same(held, made) else made
+                if held is not None and held.definition_hash != made.definition_hash:
+                    changes.append(DefinitionChange(self.name, made.name, held, made))
             live.tools = tools
             live.listed = [tool for name, tool in tools.items() if self._shown(name)]
             live.edition = edition
+            live.changes.extend(changes)
+        for change in changes:
+            tell(self, change)
 
     def _shown(self, name: str) -> bool:
         if self.enable_tools is not None and name not in self.enable_tools:
             return False
         return self.disable_tools is None or name not in self.disable_tools
 
-    async def call_raw(self, name: str, arguments: dict[str, Any], on_progress: Any = None) -> mcp_types.CallToolResult:
+    async def call_raw(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+        expected: mcp_types.Tool | None = None,
+    ) -> mcp_types.CallToolResult:
         """Call a tool by the server's own name and give the SDK's result; nobody is asked.
 
-        ``on_progress`` gets {progress, total, message}, in the portal's thread.
+        ``on_progress`` gets {progress, total, message}, in the portal's thread. With ``expected``, a tool whose
+        definition is another by now isn't run: MCPDefinitionError.
         """
         from nbtoolkit.mcp.caller import here
 
-        return await self._run(self._connection.call(name, arguments, self.execution_timeout, on_progress, here()))
+        return await self._run(
+            self._connection.call(name, arguments, self.execution_timeout, on_progress, here(), expected)
+        )
 
     # --------------------------------------------------------------------------------------------------- the rest
     def status(self) -> ServerStatus:
@@ -211,6 +249,11 @@ class MCPClient(BaseModel):
         from nbtoolkit.mcp.status import status_of
 
         return status_of(self._connection)
+
+    @property
+    def changes(self) -> list[DefinitionChange]:
+        """The definitions that changed since they were first seen, oldest first."""
+        return list(self._live.changes)
 
     @property
     def log_tail(self) -> list[str]:
@@ -223,9 +266,9 @@ class MCPClient(BaseModel):
         with live.lock:
             if live.connection is None:
                 from nbtoolkit.mcp.connection import Connection
-                from nbtoolkit.mcp.interaction import Interaction
 
-                live.connection = Connection(self.name, self.mcp_config, self.is_stateful, Interaction())
+                interaction = Interaction(self.elicitation_handler, self.sampling_handler, self.roots)
+                live.connection = Connection(self.name, self.mcp_config, self.is_stateful, interaction)
                 weakref.finalize(self, _release, live.connection).atexit = False
             return live.connection
 

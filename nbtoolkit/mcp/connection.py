@@ -11,7 +11,7 @@ import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nbtoolkit.exception import MCPConnectionError
+from nbtoolkit.exception import MCPConnectionError, MCPDefinitionError
 from nbtoolkit.mcp.failure import explain, is_closed, is_lost_session
 from nbtoolkit.mcp.http import Headers, snapshot
 from nbtoolkit.mcp.logs import ServerLog
@@ -20,10 +20,11 @@ from nbtoolkit.mcp.session import Session
 from nbtoolkit.mcp.status import Flight
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     import mcp_types
 
+    from nbtoolkit.mcp.caller import Caller
     from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig
     from nbtoolkit.mcp.interaction import Interaction
 
@@ -55,6 +56,7 @@ class Connection:
         self.definitions: list[mcp_types.Tool] | None = None
         # Counts the lists that were taken; whoever keeps something made of one compares it.
         self.edition = 0
+        self._indexed: tuple[list[mcp_types.Tool] | None, dict[str, mcp_types.Tool]] = (None, {})
         self.flights: dict[int, Flight] = {}
         self.starts = 0
         self._lock = asyncio.Lock()
@@ -160,6 +162,21 @@ class Connection:
                     return found
             return self.definitions
 
+    def _check(self, expected: mcp_types.Tool) -> None:
+        """What was looked up, judged and approved must be what runs; a server may have changed it meanwhile."""
+        if self.definitions is not self._indexed[0]:
+            self._indexed = (self.definitions, {tool.name: tool for tool in self.definitions or ()})
+        current = self._indexed[1].get(expected.name)
+        if current is expected or self.definitions is None:
+            return
+        if current is None:
+            raise MCPDefinitionError(f"The MCP server {self.name!r} has no tool {expected.name!r} any more.")
+        if (current.description, current.input_schema) != (expected.description, expected.input_schema):
+            raise MCPDefinitionError(
+                f"The MCP server {self.name!r} has changed the definition of {expected.name!r} since it was looked up, "
+                "so the call was not run. Look at the tool again before you call it."
+            )
+
     async def request(self, session: Session, request: Awaitable[T]) -> T:
         """Await a request; one that the server's end cut off says why."""
         try:
@@ -173,7 +190,13 @@ class Connection:
 
     # -------------------------------------------------------------------------------------------------- the calls
     async def call(
-        self, name: str, arguments: dict[str, Any], timeout: float | None, on_progress: Any, caller: Any
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        timeout: float | None,
+        on_progress: Callable[[dict[str, Any]], None] | None,
+        caller: Caller,
+        expected: mcp_types.Tool | None = None,
     ) -> mcp_types.CallToolResult:
         """Call a tool by the server's own name for it."""
         flight = Flight(name)
@@ -189,13 +212,13 @@ class Connection:
                 on_progress(flight.progress)
 
         try:
-            with self.interaction.called_by(caller):
-                return await self._call(name, arguments, timeout, progress)
+            async with self.interaction.called_by(caller, timeout):
+                return await self._call(name, arguments, progress, expected)
         finally:
             del self.flights[flight.number]
 
     async def _call(
-        self, name: str, arguments: dict[str, Any], timeout: float | None, progress: Any
+        self, name: str, arguments: dict[str, Any], progress: Any, expected: mcp_types.Tool | None
     ) -> mcp_types.CallToolResult:
         headers = self.headers.current()
         again = self.stateful
@@ -204,9 +227,11 @@ class Connection:
                 if self.stateful and self.definitions is None:
                     # The SDK needs the definitions, for output schemas and for arguments that travel as headers.
                     await self.request(session, self.tools(session))
+                if expected is not None:
+                    self._check(expected)
                 kept = snapshot.set(headers)
                 try:
-                    return await self.request(session, session.call_tool(name, arguments, timeout, progress))
+                    return await self.request(session, session.call_tool(name, arguments, progress))
                 except Exception as error:
                     if not (again and is_lost_session(error)):
                         raise

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.mcp.session import Session
 
-__all__ = ["explain", "is_closed", "is_lost_session", "is_timeout"]
+__all__ = ["explain", "is_closed", "is_lost_session"]
 
 # How much of a server's last words goes into an error.
 TAIL_LINES = 8
@@ -50,13 +50,6 @@ def is_lost_session(error: BaseException) -> bool:
     from mcp import MCPError
 
     return isinstance(error, MCPError) and error.message == "Session terminated"
-
-
-def is_timeout(error: BaseException) -> bool:
-    """Whether the SDK gave up waiting for the answer."""
-    from mcp import MCPError
-
-    return isinstance(error, MCPError) and error.code == -32001
 
 
 def explain(session: Session, error: BaseException | None, *, connecting: bool = False) -> MCPConnectionError:

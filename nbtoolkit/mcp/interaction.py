@@ -1,34 +1,288 @@
-"""What a server may ask of its client while it works: elicitation, sampling, roots, log messages.
+"""What a server may ask of its client while it works: a form, a link, a model's answer, the roots; and its log.
 
-A question is put where the call came from: in the caller's loop and context, so that a form or a print lands in the
-right cell. What nobody can answer is refused.
+A question is put where the call came from, in the caller's loop and context, so that a form or a print lands in the
+right cell. A handler that the user gave answers first, then the host (a notebook); what nobody can answer is refused.
+The limit of a call's time stands still while a person thinks.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from nbtoolkit.mcp.caller import Caller
     from nbtoolkit.mcp.connection import Connection
 
-__all__ = ["Interaction"]
+__all__ = [
+    "Elicitation",
+    "ElicitationAnswer",
+    "ElicitationHandler",
+    "Host",
+    "Interaction",
+    "SamplingHandler",
+    "SamplingRequest",
+    "set_host",
+    "with_defaults",
+]
+
+logger = logging.getLogger("nbtoolkit.mcp")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Elicitation:
+    """A server's question to the person: a flat form by JSON Schema, or a link to open.
+
+    All of it is the server's text. For a link the schema has no properties.
+    """
+
+    server: str
+    message: str
+    schema: dict[str, Any]
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class ElicitationAnswer:
+    """What the person did; ``cancel`` is closing the form without a choice."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SamplingRequest:
+    """A server's wish for a model's answer; ``messages`` are {role, content} with MCP content as dicts."""
+
+    server: str
+    messages: list[dict[str, Any]]
+    max_tokens: int
+    system_prompt: str | None = None
+    temperature: float | None = None
+    stop_sequences: list[str] | None = None
+    model_preferences: dict[str, Any] | None = None
+
+
+ElicitationHandler: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[Mapping[str, Any] | None]]
+SamplingHandler: TypeAlias = Callable[[SamplingRequest], Awaitable[str | Mapping[str, Any]]]
+
+
+class Host(Protocol):
+    """Whoever can ask a person; both may be called in any thread's loop."""
+
+    async def elicit(self, question: Elicitation) -> ElicitationAnswer:
+        """Show the form or the link; decline or cancel where nobody can answer."""
+
+    async def allow_sampling(self, request: SamplingRequest) -> bool:
+        """Whether the user's own handler may answer this."""
+
+
+_host: Host | None = None
+
+
+def set_host(host: Host | None) -> None:
+    """Put servers' questions to this host, from the next connect on; None: to nobody."""
+    global _host
+    _host = host
+
+
+def with_defaults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content, with the schema's defaults for the fields that were left out."""
+    properties = schema.get("properties")
+    found = dict(content)
+    if isinstance(properties, Mapping):
+        for name, each in properties.items():
+            if isinstance(each, Mapping) and "default" in each:
+                found.setdefault(name, each["default"])
+    return found
+
+
+@dataclass
+class _Call:
+    """A call under way: who made it, what is being asked because of it, and its clock."""
+
+    caller: Caller
+    limit: asyncio.Timeout | None = None
+    questions: set[asyncio.Future[Any]] = field(default_factory=set)
+    left: float | None = None
+
+    def stop_clock(self) -> None:
+        if self.limit is not None and self.limit.when() is not None and not self.limit.expired():
+            when = self.limit.when()
+            assert when is not None
+            self.left = when - asyncio.get_running_loop().time()
+            self.limit.reschedule(None)
+
+    def start_clock(self) -> None:
+        if self.limit is not None and self.left is not None and not self.questions and not self.limit.expired():
+            self.limit.reschedule(asyncio.get_running_loop().time() + self.left)
+            self.left = None
 
 
 class Interaction:
-    """The callbacks of one client."""
+    """The callbacks of one client, and the calls that they belong to."""
+
+    def __init__(
+        self,
+        elicitation_handler: ElicitationHandler | None = None,
+        sampling_handler: SamplingHandler | None = None,
+        roots: list[str | Path] | None = None,
+    ) -> None:
+        self.elicitation_handler = elicitation_handler
+        self.sampling_handler = sampling_handler
+        self.roots = roots
+        self._calls: list[_Call] = []
+        # In the newer era a question comes in its call's own task; in the older it only comes in the session.
+        self._current: ContextVar[_Call | None] = ContextVar("nbtoolkit_mcp_call", default=None)
 
     def callbacks(self, connection: Connection) -> dict[str, Any]:
-        """The SDK client's arguments; each callback given declares a capability."""
+        """The SDK client's arguments; each callback given declares a capability to the server."""
 
         async def log(params: Any) -> None:
-            connection.log.write(str(params.level), str(params.data))
+            connection.log.write(str(params.level), params.data if isinstance(params.data, str) else repr(params.data))
 
-        return {"logging_callback": log}
+        async def elicit(_context: Any, params: Any) -> Any:
+            return await self._elicit(connection.name, params)
 
-    @contextlib.contextmanager
-    def called_by(self, caller: Any) -> Iterator[None]:  # noqa: ARG002
-        """While a call is under way, questions go to its caller."""
-        yield
+        async def sample(_context: Any, params: Any) -> Any:
+            return await self._sample(connection.name, params)
+
+        async def list_roots(_context: Any) -> Any:
+            return self._list_roots()
+
+        found: dict[str, Any] = {"logging_callback": log}
+        if self.elicitation_handler is not None or _host is not None:
+            found["elicitation_callback"] = elicit
+        if self.sampling_handler is not None:
+            found["sampling_callback"] = sample
+        if self.roots is not None:
+            found["list_roots_callback"] = list_roots
+        return found
+
+    # ------------------------------------------------------------------------------------- whose call, and its time
+    @contextlib.asynccontextmanager
+    async def called_by(self, caller: Caller, timeout: float | None) -> AsyncIterator[None]:
+        """While a call is under way, questions go to its caller, and its time runs."""
+        call = _Call(caller)
+        self._calls.append(call)
+        token = self._current.set(call)
+        try:
+            async with asyncio.timeout(timeout) as call.limit:
+                yield
+        finally:
+            self._current.reset(token)
+            self._calls.remove(call)
+            for question in call.questions:
+                question.cancel()
+
+    async def _put(self, make: Callable[[], Coroutine[Any, Any, T]], gone: T) -> T:
+        """Ask where the call came from; a call that ends meanwhile takes its question with it."""
+        call = self._current.get() or (self._calls[-1] if self._calls else None)
+        if call is None:
+            return await make()
+        question = asyncio.ensure_future(call.caller.run(make))
+        call.stop_clock()
+        call.questions.add(question)
+        try:
+            await asyncio.wait({question})
+            return gone if question.cancelled() else question.result()
+        finally:
+            question.cancel()
+            call.questions.discard(question)
+            call.start_clock()
+
+    # ------------------------------------------------------------------------------------------------- the questions
+    async def _elicit(self, server: str, params: Any) -> Any:
+        import mcp_types
+
+        url = getattr(params, "url", None)
+        schema = dict(getattr(params, "requested_schema", None) or {"type": "object", "properties": {}})
+        question = Elicitation(server, params.message, schema, url)
+        try:
+            answer = await self._put(lambda: self._answer(question), ElicitationAnswer("cancel"))
+        except Exception as error:  # noqa: BLE001 - the server must get an answer, whatever ails the handler
+            logger.warning("the question of the MCP server %r could not be answered: %s", server, error)
+            return mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message="The question could not be answered.")
+        if answer.action != "accept" or url is not None:
+            return mcp_types.ElicitResult(action=answer.action)
+        content = with_defaults(schema, answer.content)
+        fault = _fault(schema, content)
+        if fault is not None:
+            logger.warning("the answer to the MCP server %r doesn't fit its form: %s", server, fault)
+            return mcp_types.ErrorData(code=mcp_types.INVALID_PARAMS, message=f"The answer doesn't fit: {fault}")
+        return mcp_types.ElicitResult(action="accept", content=content)
+
+    async def _answer(self, question: Elicitation) -> ElicitationAnswer:
+        if self.elicitation_handler is not None:
+            schema = question.schema if question.url is None else {**question.schema, "x-url": question.url}
+            content = await self.elicitation_handler(question.message, schema)
+            return ElicitationAnswer("decline") if content is None else ElicitationAnswer("accept", dict(content))
+        if _host is not None:
+            return await _host.elicit(question)
+        return ElicitationAnswer("decline")
+
+    async def _sample(self, server: str, params: Any) -> Any:
+        import mcp_types
+
+        request = SamplingRequest(
+            server=server,
+            messages=[message.model_dump(by_alias=True, exclude_none=True, mode="json") for message in params.messages],
+            max_tokens=params.max_tokens,
+            system_prompt=params.system_prompt,
+            temperature=params.temperature,
+            stop_sequences=params.stop_sequences,
+            model_preferences=params.model_preferences.model_dump(by_alias=True, exclude_none=True, mode="json")
+            if params.model_preferences
+            else None,
+        )
+        refused = mcp_types.ErrorData(code=-1, message="The user declined to have a model answer this.")
+        try:
+            answer = await self._put(lambda: self._sampled(request), None)
+            if answer is None:
+                return refused
+            if isinstance(answer, str):
+                answer = {"content": {"type": "text", "text": answer}}
+            return mcp_types.CreateMessageResult.model_validate(
+                {"role": "assistant", "model": "unknown", **answer}, by_alias=True, by_name=True
+            )
+        except Exception as error:  # noqa: BLE001 - as above
+            logger.warning("the sampling request of the MCP server %r failed: %s", server, error)
+            return mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message="The model could not answer.")
+
+    async def _sampled(self, request: SamplingRequest) -> str | Mapping[str, Any] | None:
+        assert self.sampling_handler is not None
+        if _host is not None and not await _host.allow_sampling(request):
+            return None
+        return await self.sampling_handler(request)
+
+    def _list_roots(self) -> Any:
+        import mcp_types
+
+        roots = [Path(root).expanduser().resolve() for root in self.roots or ()]
+        return mcp_types.ListRootsResult.model_validate(
+            {"roots": [{"uri": root.as_uri(), "name": root.name} for root in roots]}
+        )
+
+
+def _fault(schema: dict[str, Any], content: dict[str, Any]) -> str | None:
+    """What is wrong with an answer by the server's own schema; a schema that can't be read is no reason to refuse."""
+    import jsonschema
+
+    try:
+        validator = jsonschema.validators.validator_for(schema)(schema)
+        error = next(iter(validator.iter_errors(content)), None)
+    except Exception:
+        logger.debug("a form's schema can't be used to validate", exc_info=True)
+        return None
+    if error is None:
+        return None
+    where = "".join(f"{part}: " for part in error.absolute_path)
+    return f"{where}{error.message}"[:300]

@@ -137,11 +137,9 @@ class Session:
         import mcp
         import mcp_types
 
-        from nbtoolkit import __version__
-
         return mcp.Client(
             self._transport(),
-            client_info=mcp_types.Implementation(name="nbtoolkit", version=__version__),
+            client_info=mcp_types.Implementation(name="nbtoolkit", version=_version()),
             # We keep the lists ourselves, and know when they change.
             cache=None,
             message_handler=self._on_message,
@@ -230,15 +228,20 @@ class Session:
             cursor = following
         return items
 
-    async def call_tool(
-        self, name: str, arguments: dict[str, Any], timeout: float | None, on_progress: Any
-    ) -> mcp_types.CallToolResult:
+    async def call_tool(self, name: str, arguments: dict[str, Any], on_progress: Any) -> mcp_types.CallToolResult:
         """Call a tool; a server that ends meanwhile ends the call with an MCPError."""
-        return await self._open_client().call_tool(
-            name, arguments, read_timeout_seconds=timeout, progress_callback=on_progress
-        )
+        return await self._open_client().call_tool(name, arguments, progress_callback=on_progress)
 
     def _open_client(self) -> mcp.Client:
         if self.client is None or not self.alive:
             raise explain(self, self.error)
         return self.client
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("nbtoolkit")
+    except PackageNotFoundError:
+        return "0"

@@ -11,9 +11,8 @@ from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.exception import MCPConnectionError
+from nbtoolkit.exception import MCPConnectionError, MCPDefinitionError
 from nbtoolkit.mcp.content import to_chunk
-from nbtoolkit.mcp.failure import is_timeout
 from nbtoolkit.mcp.portal import ticking
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
@@ -50,6 +49,7 @@ class MCPTool(ToolBase):
         self.mcp_name = client.name
         self.name = name
         self.server_tool_name = definition.name
+        self.definition = definition
         self.title = definition.title or (definition.annotations.title if definition.annotations else None)
         self.description = definition.description or ""
         self.input_schema = {"type": "object", "properties": {}, "required": [], **(definition.input_schema or {})}
@@ -126,10 +126,14 @@ class MCPTool(ToolBase):
 
         try:
             result = await self.client.call_raw(
-                self.server_tool_name, arguments, on_progress=progress if listener is not None else None
+                self.server_tool_name, arguments, progress if listener is not None else None, self.definition
             )
-        except MCPConnectionError as error:
+        except (MCPConnectionError, MCPDefinitionError) as error:
             return ToolChunk.of(str(error), ToolResultState.ERROR)
+        except TimeoutError:
+            limit = self.client.execution_timeout
+            text = f"The MCP server {self.client.name!r} did not answer within {limit:g} s; the call was cancelled."
+            return ToolChunk.of(text, ToolResultState.ERROR)
         except (RuntimeError, ValueError) as error:
             # The SDK's word for a result that breaks the tool's own output schema.
             return ToolChunk.of(f"The MCP server {self.client.name!r} answered amiss: {error}", ToolResultState.ERROR)
@@ -142,9 +146,6 @@ class MCPTool(ToolBase):
 
         if not isinstance(error, MCPError):
             raise error
-        if is_timeout(error):
-            limit = self.client.execution_timeout
-            return f"The MCP server {self.client.name!r} did not answer within {limit:g} s; the call was cancelled."
         return f"The MCP server {self.client.name!r} refused the call: {error.message}"
 
     async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[ToolChunk, None]:
