@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nbtoolkit.exception import DeveloperOrientedException
+from nbtoolkit.notebook.text import visible_text
 
 __all__ = ["Command", "CommandError", "Evaluate", "Option", "Spec", "Word", "nearest", "parse", "split"]
 
@@ -27,15 +28,19 @@ _VARIABLE = re.compile(r"\$([^\W\d]\w*)")
 
 
 class CommandError(DeveloperOrientedException):
-    """A line that can't be done; its one line of text is all that a notebook shows of it."""
+    """A line that can't be done; its one line of text is all that a notebook shows of it.
 
-    def __init__(self, message: str) -> None:
+    ``more`` are words of others that belong to it, such as a server's last lines; they are shown below.
+    """
+
+    def __init__(self, message: str, more: str = "") -> None:
         super().__init__(" ".join(message.split()))
+        self.more = more
 
     def _render_traceback_(self) -> list[str]:
         # IPython asks for this in place of a traceback. An `error` output, unlike IPython's own UsageError, also
         # fails the cell for tools that read outputs only.
-        return [f"{type(self).__name__}: {self}"]
+        return [f"{type(self).__name__}: {self}", *visible_text(self.more).splitlines()]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -100,7 +100,13 @@ _TABLE = (
     ),
     Spec("ask", "RULE …", "Ask before calls like these.", least=1, most=None, kinds=_RULES),
     Spec("deny", "RULE …", "Never let calls like these run.", least=1, most=None, kinds=_RULES),
-    Spec("rules", "[reload]", "Show the rules; with reload, read the project's and your own file again.", most=1),
+    Spec(
+        "rules",
+        "[reload]",
+        "Show the rules; with reload, read the project's and your own file again.",
+        most=1,
+        kinds=("reload",),
+    ),
     Spec("forget", "RULE …", "Take rules out.", least=1, most=None, kinds=("known rule",)),
     Spec(
         "why",

@@ -1,0 +1,329 @@
+"""What each subcommand of ``%toolkit`` does: one small function each, over a Session and a Command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit import hooks
+from nbtoolkit.notebook import render, tables
+from nbtoolkit.notebook.arguments import parse_arguments
+from nbtoolkit.notebook.command import CommandError, Spec, nearest
+from nbtoolkit.notebook.grammar import SPECS
+from nbtoolkit.notebook.session import Session, mistakes, one_of, result_is_used
+from nbtoolkit.notebook.text import box, code, columns, count, safe, soft, table
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode
+from nbtoolkit.tool.base import ToolBase
+from nbtoolkit.tool.function import FunctionTool
+from nbtoolkit.tool.group import BASIC, ToolGroup
+from nbtoolkit.tool.schemas import FORMATS, SchemaCache
+
+if TYPE_CHECKING:
+    from nbtoolkit.notebook.command import Command
+    from nbtoolkit.notebook.tables import Bundle
+
+__all__ = ["ACTIONS", "Action"]
+
+Action = Callable[[Session, "Command"], Any]
+ACTIONS: dict[str, Action] = {}
+
+MODES = {
+    PermissionMode.DEFAULT: "read-only calls run, others ask",
+    PermissionMode.ACCEPT_EDITS: "read-only calls and edits inside the working directories run, others ask",
+    PermissionMode.EXPLORE: "read-only calls run, others are denied",
+    PermissionMode.BYPASS: "all calls run that no rule denies or asks about",
+    PermissionMode.DONT_ASK: "read-only calls and what rules allow run, others are denied without asking",
+}
+
+
+def action(*names: str) -> Callable[[Action], Action]:
+    """Enter a function under the subcommands that it does."""
+
+    def enter(function: Action) -> Action:
+        for name in names:
+            ACTIONS[name] = function
+        return function
+
+    return enter
+
+
+def joined(*bundles: Bundle) -> Bundle:
+    """Several displays as one, below each other."""
+    return {
+        "text/plain": "\n\n".join(bundle["text/plain"] for bundle in bundles),
+        "text/html": "".join(bundle["text/html"] for bundle in bundles),
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------ looking
+
+
+def _tools_table(session: Session, tools: list[tuple[ToolGroup, ToolBase]] | None = None) -> Bundle:
+    toolkit = session.toolkit
+    off = [group.name for group in toolkit.tool_groups if not toolkit.is_active(group)]
+    return render.tools_table(session.tools() if tools is None else tools, off=off)
+
+
+@action("")
+def panel(session: Session, command: Command) -> None:  # noqa: ARG001 - every action takes both
+    """Tools, servers, mode and what else there is."""
+    toolkit = session.toolkit
+    parts = [_tools_table(session)]
+    if toolkit.mcps:
+        parts.append(render.servers_table(toolkit.mcps))
+    said = [f"Mode {toolkit.mode}", count(len(toolkit.rules), "rule"), f"{count(len(toolkit.log), 'call')} in the log"]
+    parts.append(tables.message(" · ".join(said)))
+    session.show(joined(*parts))
+
+
+@action("list")
+def list_tools(session: Session, command: Command) -> None:  # noqa: ARG001
+    """The tools by group."""
+    session.show(_tools_table(session))
+
+
+@action("schema")
+def schema(session: Session, command: Command) -> None:
+    """One tool's schema, for a person or as JSON."""
+    form = command.option("--format")
+    if form is not None:
+        one_of(form, FORMATS, "format")
+    group, tool = session.tool(command.words[0].expand(session.evaluate))
+    sent = None if form is None else SchemaCache().schema(tool, FORMATS[form])
+    session.show(render.schema_view(tool, group=group.name, sent=sent, form=form))
+
+
+@action("log")
+def log(session: Session, command: Command) -> None:  # noqa: ARG001
+    """The calls so far."""
+    session.show(render.log_table(session.toolkit.log))
+
+
+@action("help")
+def show_help(session: Session, command: Command) -> None:
+    """How the subcommands are written."""
+    name = " ".join(word.text for word in command.words)
+    if not name:
+        session.show(_overview())
+        return
+    if name not in SPECS:
+        under = [spec for known, spec in SPECS.items() if known.startswith(f"{name} ")]
+        if not under:
+            raise CommandError(f"%toolkit has no subcommand {name!r}{nearest(name, SPECS)}")
+        session.show(joined(*(_explained(spec) for spec in under)))
+        return
+    session.show(_explained(SPECS[name]))
+
+
+def _overview() -> Bundle:
+    rows = [(spec.usage, spec.does) for spec in SPECS.values()]
+    more = "A whole value $name or {expression} is that Python value; %toolkit help SUB says more about one."
+    plain = columns(["Written", "Does"], [list(row) for row in rows])
+    markup = table(["Written", "Does"], [[code(usage), safe(does)] for usage, does in rows])
+    return {"text/plain": f"{plain}\n{more}", "text/html": box(markup + soft(safe(more)))}
+
+
+def _explained(spec: Spec) -> Bundle:
+    percent = "%%" if spec.body == "must" else "%"
+    lines = [spec.usage, f"  {spec.does}"]
+    if spec.example:
+        lines.append(f"  {percent}toolkit {spec.example}")
+    if "arguments" in spec.kinds:
+        lines += [
+            "  A value is JSON where it parses as JSON, else a text; quotes keep blanks together.",
+            "  A whole value $name or {expression} is that Python value: limit=$rows limit={rows * 2}.",
+            "  Inside longer text, and in quotes, $ and braces mean nothing.",
+            "  Inside an expression or an f-string write toolkit.call_sync('NAME', key=value) instead.",
+        ]
+    head, does, *rest = (line.strip() for line in lines)
+    markup = f'<p style="margin:0"><b>{code(head)}</b><br>{safe(does)}</p>'
+    markup += "".join(f'<p style="margin:0">{code(line) if line[0] == "%" else soft(safe(line))}</p>' for line in rest)
+    return {"text/plain": "\n".join(lines), "text/html": box(markup)}
+
+
+# ------------------------------------------------------------------------------------------------------------ calling
+
+
+def _arguments(session: Session, command: Command) -> tuple[str, dict[str, Any]]:
+    name = command.words[0].expand(session.evaluate)
+    group, tool = session.tool(name)
+    if not session.toolkit.is_active(group):
+        raise CommandError(
+            f"the tool {name!r} is in the group {group.name!r}, which is off: %toolkit activate {group.name}"
+        )
+    return name, parse_arguments(name, command.words[1:], command.body, tool.input_schema, session.evaluate)
+
+
+@action("call")
+def call(session: Session, command: Command) -> Any:
+    """Call a tool through the pipeline; the response where the line's result is used, else None."""
+    name, arguments = _arguments(session, command)
+    response = session.toolkit.call_sync(name, **arguments)
+    # Nothing where the call's record is on screen already.
+    response._ipython_display_()
+    session.keep(response.value)
+    return response if result_is_used() else None
+
+
+@action("why")
+def why(session: Session, command: Command) -> None:
+    """What would be decided of a call, and why."""
+    name, arguments = _arguments(session, command)
+    with mistakes():
+        explanation = session.toolkit.explain_sync(name, arguments)
+    session.show(render.explanation(explanation))
+
+
+# -------------------------------------------------------------------------------------------------- tools and groups
+
+
+@action("tool")
+def tool_cell(session: Session, command: Command) -> None:
+    """Run the cell and make its functions tools."""
+    __tracebackhide__ = True
+    name, group = command.option("--name"), command.option("--group") or BASIC
+    defined = session.run(command.body or "")
+    namespace = session.shell.user_ns
+    functions = {each: namespace[each] for each in defined if not each.startswith("_") and each in namespace}
+    if not functions:
+        raise CommandError("the cell defines no function (names that begin with _ are left alone)")
+    if name is not None and len(functions) > 1:
+        raise CommandError(f"--name is for one function, but the cell defines {', '.join(functions)}")
+    # A decorator in the cell may have made it a tool already, with options of its own.
+    made = {id(tool.func) for _, tool in session.tools() if isinstance(tool, FunctionTool)}
+    with mistakes():
+        for function in functions.values():
+            if id(function) not in made:
+                tool = FunctionTool(function, name=name, is_read_only=command.has("--read-only"))
+                session.toolkit.register(tool, group)
+    wanted = {id(function) for function in functions.values()}
+    session.show(
+        _tools_table(
+            session,
+            [(g, t) for g, t in session.tools() if isinstance(t, FunctionTool) and id(t.func) in wanted],
+        )
+    )
+
+
+@action("add")
+def add(session: Session, command: Command) -> None:
+    """Add what an expression gives."""
+    value = session.evaluate(command.rest)
+    group = command.option("--group") or BASIC
+    added: set[str] = set()
+    for each in value if isinstance(value, list | tuple | set) else [value]:
+        if isinstance(each, type) and issubclass(each, ToolBase):
+            raise CommandError(f"{each.__name__} is a class of tools; write {each.__name__}() to make one")
+        with mistakes():
+            if isinstance(each, ToolBase) or (callable(each) and not hasattr(each, "list_tools")):
+                added.add(session.toolkit.register(each, group).name)
+                continue
+            if hasattr(each, "list_tools") and each.is_stateful and not each.is_connected:
+                hooks.drive(each.connect())
+            session.toolkit.add_tool_sync(each, group)
+            added |= {tool.name for _, tool in session.tools() if tool.mcp_name == each.name}
+    session.show(_tools_table(session, [(held, tool) for held, tool in session.tools() if tool.name in added]))
+
+
+@action("remove")
+def remove(session: Session, command: Command) -> None:
+    """Take tools out."""
+    names = _texts(session, command)
+    known = [tool.name for _, tool in session.tools()]
+    for name in names:
+        one_of(name, known, "tool")
+    with mistakes():
+        session.toolkit.remove_tool_sync(names)
+    session.say(f"Removed {', '.join(names)}.")
+
+
+@action("group")
+def group(session: Session, command: Command) -> None:
+    """Make a group or change its description."""
+    toolkit, name = session.toolkit, command.words[0].expand(session.evaluate)
+    description = command.option("--description", session.evaluate)
+    held = next((each for each in toolkit.tool_groups if each.name == name), None)
+    if held is None:
+        if description is None:
+            names = [each.name for each in toolkit.tool_groups]
+            raise CommandError(
+                f"no tool group is called {name!r}{nearest(name, names) or ';'} a new one needs "
+                "--description TEXT, by which a model decides to switch it on"
+            )
+        with mistakes():
+            held = toolkit.add_group(ToolGroup(name, description))
+    elif description is not None:
+        held.description = description
+    _say_groups(session, [held])
+
+
+@action("activate", "deactivate")
+def switch(session: Session, command: Command) -> None:
+    """Switch groups on or off."""
+    groups = [session.group(name) for name in _texts(session, command)]
+    change = session.toolkit.activate if command.name == "activate" else session.toolkit.deactivate
+    for each in groups:
+        with mistakes():
+            change(each.name)
+    _say_groups(session, groups)
+
+
+def _say_groups(session: Session, groups: list[ToolGroup]) -> None:
+    for each in groups:
+        state = "on" if session.toolkit.is_active(each) else "off"
+        session.say(f"Group {each.name}, {state}, {count(len(each.tools), 'tool')}: {each.description}")
+
+
+# --------------------------------------------------------------------------------------------------------- permission
+
+
+@action("mode")
+def mode(session: Session, command: Command) -> None:
+    """Show or set the mode."""
+    if command.words:
+        wanted = command.words[0].expand(session.evaluate).replace("-", "_")
+        session.toolkit.mode = PermissionMode(one_of(wanted, list(PermissionMode), "mode"))
+    now = session.toolkit.mode
+    session.say(f"Mode {now}: {MODES[now]}.")
+
+
+@action("allow", "ask", "deny")
+def add_rules(session: Session, command: Command) -> None:
+    """Add rules."""
+    with mistakes():
+        rules = [session.toolkit.add_rule(text, PermissionBehavior(command.name)) for text in _texts(session, command)]
+    session.show(render.rules_table(rules))
+
+
+@action("rules")
+def rules(session: Session, command: Command) -> None:  # noqa: ARG001
+    """Show the rules."""
+    session.show(render.rules_table(session.toolkit.rules))
+
+
+@action("forget")
+def forget(session: Session, command: Command) -> None:
+    """Take rules out."""
+    known = [str(rule) for rule in session.toolkit.rules]
+    texts = [one_of(text, known, "rule") for text in _texts(session, command)]
+    for text in texts:
+        with mistakes():
+            session.toolkit.remove_rule(text)
+    session.say(f"Forgot {', '.join(texts)}.")
+
+
+@action("grant")
+def grant(session: Session, command: Command) -> None:
+    """Run the cell under rules that end with it."""
+    __tracebackhide__ = True
+    calls = command.option("--calls", session.evaluate)
+    if calls is not None and not (calls.isdecimal() and int(calls)):
+        raise CommandError(f"--calls expects a number of calls, 1 or more, but got {calls!r}")
+    with mistakes():
+        granted = session.toolkit.grant(*_texts(session, command), calls=None if calls is None else int(calls))
+    with granted:
+        session.run(command.body or "")
+
+
+def _texts(session: Session, command: Command) -> list[str]:
+    return [word.expand(session.evaluate) for word in command.words]
