@@ -20,6 +20,8 @@ __all__ = ["Field", "fields", "resolve", "type_words"]
 MAX_ROWS = 200
 # Deeper fields keep their parent's row, whose type names them.
 MAX_DEPTH = 5
+# A type of types of types is no longer read; unions that branch at each step would never end.
+MAX_TYPE_DEPTH = 3
 # An enumeration past this many values is said by its first ones and a count.
 MAX_CHOICES = 8
 DESCRIPTION_LIMIT = 400
@@ -92,7 +94,7 @@ def _walk(
             yield from _walk(inner[0], root, f"{path}{inner[1]}.", depth + 1, above if mark is None else (*above, mark))
 
 
-def _inner(about: Mapping[str, Any], root: Mapping[str, Any]) -> tuple[Mapping[str, Any], str] | None:
+def _inner(about: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> tuple[Mapping[str, Any], str] | None:
     """The object inside a field, with what a path through it looks like: itself, an item, or the one non-null choice."""
     if isinstance(about.get("properties"), dict):
         return about, ""
@@ -100,7 +102,7 @@ def _inner(about: Mapping[str, Any], root: Mapping[str, Any]) -> tuple[Mapping[s
     if isinstance(items.get("properties"), dict):
         return items, "[]"
     real = [choice for choice in _choices(about, root) if choice.get("type") != "null"]
-    return _inner(real[0], root) if len(real) == 1 and real[0] is not about else None
+    return _inner(real[0], root, depth + 1) if len(real) == 1 and depth < MAX_DEPTH else None
 
 
 def _mark(raw: Any) -> str | None:
@@ -124,7 +126,7 @@ def type_words(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None,
     """A schema's type and limits: ``integer, 1 to 32``, ``list of smb | mid``, ``date or null``."""
     root = schema if root is None else root
     about = resolve(schema, root)
-    if depth > MAX_DEPTH or not about:
+    if depth > MAX_TYPE_DEPTH or not about:
         return "anything"
     if isinstance(about.get("enum"), list):
         return _enumerated(about["enum"])
@@ -132,8 +134,9 @@ def type_words(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None,
         return _literal(about["const"])
     choices = _choices(about, root)
     if choices:
-        words = dict.fromkeys(type_words(choice, root, depth + 1) for choice in choices)
-        return " or ".join(words)
+        words = dict.fromkeys(type_words(choice, root, depth + 1) for choice in choices[:MAX_CHOICES])
+        more = len(choices) - MAX_CHOICES
+        return " or ".join(words) + (f" or {more} more" if more > 0 else "")
     kind = about.get("type")
     if isinstance(kind, list):
         words = dict.fromkeys(type_words({**about, "type": one}, root, depth + 1) for one in kind)

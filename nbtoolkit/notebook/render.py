@@ -65,6 +65,7 @@ __all__ = [
 
 # What of one argument the record's first line says; the page has the rest under "Arguments".
 ARGUMENT_LIMIT = 1_000
+FOLDED_ARGUMENT_LIMIT = 20_000
 # A function's result is bounded to 20,000 characters for the model; a page may hold a little more, a notebook not 1 MB.
 TEXT_LIMIT = 40_000
 # More lines than this push what follows out of sight.
@@ -129,7 +130,7 @@ def arguments_text(entry: LogEntry) -> str:
 
 
 def _argument_lines(entry: LogEntry) -> str:
-    lines = [f"{key}:{_argument(entry, key, TEXT_LIMIT, block=True)}" for key in entry.tool_input]
+    lines = [f"{key}:{_argument(entry, key, FOLDED_ARGUMENT_LIMIT, block=True)}" for key in entry.tool_input]
     return "\n".join([*lines, *(f"mended: {settled(one_line(note, WORDS_LIMIT))}" for note in entry.mended)])
 
 

@@ -80,7 +80,7 @@ def _list(heading: str, head: list[str], rows: list[tuple[list[str], list[str]]]
 
 def does(tool: ToolBase) -> str:
     """Whether a tool changes things, by its own word."""
-    return "only reads" if tool.is_read_only else "changes things"
+    return "only reads" if tool.is_read_only else "may change things"
 
 
 def summary(tool: ToolBase) -> str:

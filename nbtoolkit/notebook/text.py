@@ -128,7 +128,8 @@ BAD = "color:var(--jp-error-color1,#b71c1c)"
 CODE = "background:none;padding:0;color:inherit;font-size:inherit"
 BOX = "max-width:960px;box-sizing:border-box;padding:7px 13px 4px;font-size:13px;line-height:1.5"
 PRE = (
-    "margin:4px 0;padding:6px 10px;background:color-mix(in srgb,currentColor 6%,transparent);"
+    "margin:4px 0;padding:6px 10px;font-family:var(--jp-code-font-family,monospace);"
+    "background:color-mix(in srgb,currentColor 6%,transparent);"
     "white-space:pre-wrap;overflow-wrap:anywhere"
 )
 _CELL = "text-align:left;vertical-align:top;padding:3px 16px 3px 0;white-space:normal;max-width:none"
