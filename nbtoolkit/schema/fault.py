@@ -161,10 +161,10 @@ def path_text(path: Path) -> str:
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif _IDENTIFIER.match(part) or not text:
+        elif _IDENTIFIER.match(part) and len(part) <= _MAX_SHOWN:
             text += f".{part}" if text else part
         else:
-            text += f"[{json.dumps(part, ensure_ascii=False)}]"
+            text += f"[{_shown(part)}]" if text else _shown(part)
     return text or "the arguments"
 
 
@@ -303,7 +303,7 @@ def candidates(value: Any, root: dict[str, Any], path: Path) -> list[Any]:
             found.append(_DROP)
         if value is None:
             return found
-    found.extend(_choice(value, _choices(nodes)))
+    found.extend(choice for choice in _choice(value, _choices(nodes)) if choice != value)
     if isinstance(value, str):
         found.extend(_from_text(value, types, nodes))
     elif isinstance(value, int) and not isinstance(value, bool):

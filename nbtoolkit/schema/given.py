@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import StringConstraints, TypeAdapter, ValidationError
-from pydantic_core import SchemaError
+from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema, from_json, to_json
 
 from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.schema.arguments import Arguments
 from nbtoolkit.schema.defaults import MISSING
 from nbtoolkit.schema.fault import Path, Problem, faults, mend, nodes_at
-from nbtoolkit.schema.validator import name_odd_floats, read_arguments
+from nbtoolkit.schema.quick import quick_validator
+from nbtoolkit.schema.validator import name_odd_floats, problem_of, read_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,19 +43,27 @@ class _TooMuchError(Exception):
 class JSONSchemaValidator:
     """Validates calls by a JSON schema of type object; compiled at the first call.
 
-    `Arguments.bind` gives no positional arguments and the JSON as keyword arguments.
+    `Arguments.bind` gives no positional arguments and the JSON as keyword arguments. ``trusted`` says that the schema is
+    the programmer's own: then Python's engine reads the patterns that the linear one can't.
     """
 
-    def __init__(self, tool_name: str, input_schema: dict[str, Any]) -> None:
+    def __init__(self, tool_name: str, input_schema: dict[str, Any], *, trusted: bool = False) -> None:
         self.tool_name = tool_name
         self.input_schema = input_schema
+        self._trusted = trusted
         self._validator: Validator | None = None
+        self._quick: SchemaValidator | None = None
+        self._compiled = False
         self._budget = [0]
         self._defaults: dict[int, Any] = {}
+        self._template: dict[str, Any] = {}
+        self._nested = False
 
     def validate(self, arguments: Mapping[str, Any]) -> Arguments:
         """Validate a call; ToolArgumentsError with all faults at once."""
-        data, _, problems = read_arguments(arguments)
+        if not self._compiled:
+            self._compile()
+        data, text, problems = read_arguments(arguments)
         mended: list[str] = []
         if not problems:
             problems = self._check(data)
@@ -62,56 +71,99 @@ class JSONSchemaValidator:
                 problems, mended = mend(self.input_schema, data, problems, self._check)
         if problems:
             raise ToolArgumentsError(self.tool_name, faults(self.input_schema, problems))
-        self._fill(data, ())
-        name_odd_floats(data)
-        return Arguments(data, copy.deepcopy(data), None, tuple(mended))
+        if self._nested:
+            self._fill(data, ())
+        if self._template:
+            data = {**{name: data.get(name, default) for name, default in self._template.items()}, **data}
+            data = {name: value for name, value in data.items() if value is not MISSING}
+        if mended or b"NaN" in text or b"Infinity" in text:
+            name_odd_floats(data)
+        text = to_json(data)
+        return Arguments(from_json(text), from_json(text), None, tuple(mended))
+
+    def _compile(self) -> None:
+        self._quick = quick_validator(self.input_schema, self.input_schema)
+        properties = self.input_schema.get("properties")
+        if isinstance(properties, dict) and any(isinstance(s, dict) and "default" in s for s in properties.values()):
+            # The arguments in the schema's order, with what stands for those that are left out.
+            self._template = {
+                name: self._default(schema) if isinstance(schema, dict) and "default" in schema else MISSING
+                for name, schema in properties.items()
+            }
+        self._nested = _has_nested_default(self.input_schema)
+        self._compiled = True
+
+    def _full(self) -> Validator:
+        if self._validator is None:
+            self._validator = _compile(self.input_schema, self._budget, trusted=self._trusted)
+        self._budget[0] = _MAX_REFERENCES
+        return self._validator
 
     def _check(self, data: Any) -> list[Problem]:
-        if self._validator is None:
-            self._validator = _compile(self.input_schema, self._budget)
-        self._budget[0] = _MAX_REFERENCES
+        if self._quick is not None:
+            try:
+                self._quick.validate_python(data, strict=True)
+            except ValidationError as error:
+                details = error.errors(include_url=False, include_context=False)
+                return [problem_of(detail, data) for detail in details]
+            return []
         try:
-            return _problems(islice(self._validator.iter_errors(data), _MAX_ERRORS))
-        except _UNCHECKABLE():
+            return _problems(islice(self._full().iter_errors(data), _MAX_ERRORS))
+        except uncheckable():
             return []
 
     def _fill(self, data: Any, path: Path) -> None:
-        """Fill in defaults where objects were sent, in place; one that its own schema refuses is left out."""
-        if isinstance(data, list):
-            for number, item in enumerate(data):
-                if isinstance(item, (dict, list)):
-                    self._fill(item, (*path, number))
-        if not isinstance(data, dict):
-            return
-        sent = list(data)
-        nodes = nodes_at(self.input_schema, path)
-        for node in nodes if len(nodes) == 1 else nodes[:0]:
-            properties = node.get("properties")
+        """Fill in defaults below the top level where objects were sent, in place."""
+        for key, item in list(data.items() if isinstance(data, dict) else enumerate(data)):
+            if not isinstance(item, (dict, list)):
+                continue
+            deeper = (*path, key)
+            self._fill(item, deeper)
+            nodes = nodes_at(self.input_schema, deeper) if isinstance(item, dict) else []
+            properties = nodes[0].get("properties") if len(nodes) == 1 else None
             for name, schema in properties.items() if isinstance(properties, dict) else ():
-                if name not in data and isinstance(schema, dict) and "default" in schema:
+                if name not in item and isinstance(schema, dict) and "default" in schema:
                     default = self._default(schema)
                     if default is not MISSING:
-                        data[name] = copy.deepcopy(default)
-        for name in sent:
-            if isinstance(data[name], (dict, list)):
-                self._fill(data[name], (*path, name))
+                        item[name] = copy.deepcopy(default)
 
     def _default(self, schema: dict[str, Any]) -> Any:
+        """Give a default that its own schema admits; MISSING for any other."""
         known = self._defaults.get(id(schema), self)
         if known is self:
             known = schema["default"]
-            self._budget[0] = _MAX_REFERENCES
+            quick = quick_validator(schema, self.input_schema)
             try:
-                if self._validator is None or not self._validator.evolve(schema=schema).is_valid(known):
+                if quick is not None:
+                    known = known if quick.isinstance_python(known, strict=True) else MISSING
+                elif not self._full().evolve(schema=schema).is_valid(known):
                     known = MISSING
-            except _UNCHECKABLE():
+            except uncheckable():
                 known = MISSING
             self._defaults[id(schema)] = known
         return known
 
 
+def _has_nested_default(schema: dict[str, Any]) -> bool:
+    """Whether a default stands anywhere but in the properties of the top level."""
+    todo: list[Any] = [value for key, value in schema.items() if key != "properties"]
+    properties = schema.get("properties")
+    for value in properties.values() if isinstance(properties, dict) else ():
+        todo.extend(value.values() if isinstance(value, dict) else ())
+    while todo:
+        node = todo.pop()
+        if isinstance(node, dict):
+            if "default" in node:
+                return True
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)
+    return False
+
+
 @functools.cache
-def _UNCHECKABLE() -> tuple[type[BaseException], ...]:  # noqa: N802 - a constant that costs an import
+def uncheckable() -> tuple[type[BaseException], ...]:
+    """What a schema that can't be checked raises."""
     from jsonschema.exceptions import UndefinedTypeCheck, UnknownType
     from referencing.exceptions import Unresolvable, Unretrievable
 
@@ -122,7 +174,7 @@ def _UNCHECKABLE() -> tuple[type[BaseException], ...]:  # noqa: N802 - a constan
     )  # fmt: skip
 
 
-def _compile(schema: dict[str, Any], budget: list[int]) -> Validator:
+def _compile(schema: dict[str, Any], budget: list[int], *, trusted: bool) -> Validator:
     import referencing
     import referencing.jsonschema
     from jsonschema import Draft202012Validator, validators
@@ -143,7 +195,7 @@ def _compile(schema: dict[str, Any], budget: list[int]) -> Validator:
 
     changed: dict[str, Any] = {key: counted(key) for key in ("$ref", "$dynamicRef", "$recursiveRef") if key in original}
     changed |= {
-        "pattern": _pattern,
+        "pattern": functools.partial(_pattern, trusted=trusted),
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
         # These look into patternProperties with an engine whose time isn't bounded.
@@ -162,30 +214,26 @@ def _is_local(reference: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _matcher(pattern: str) -> Callable[[str], bool] | None:
+def _matcher(pattern: str, *, trusted: bool = False) -> Callable[[str], bool] | None:
     """A search in linear time; None for a pattern that the engine can't read."""
     if len(pattern) > _MAX_PATTERN:
         return None
     try:
-        adapter = TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
+        core = core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")
+        return SchemaValidator(core).isinstance_python
     except (SchemaError, ValueError, TypeError):
-        return None
-
-    def matches(text: str) -> bool:
-        try:
-            adapter.validate_python(text)
-        except ValidationError:
-            return False
-        return True
-
-    return matches
+        pass
+    if trusted:
+        found = re.compile(pattern)
+        return lambda text: found.search(text) is not None
+    return None
 
 
-def _pattern(_validator: Any, pattern: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+def _pattern(_validator: Any, pattern: Any, instance: Any, _schema: Any, *, trusted: bool) -> Iterator[Any]:
     from jsonschema.exceptions import ValidationError as Refused
 
     if isinstance(instance, str) and isinstance(pattern, str):
-        matches = _matcher(pattern)
+        matches = _matcher(pattern, trusted=trusted)
         if matches is not None and not matches(instance):
             yield Refused(f"{instance!r} does not match {pattern!r}")
 

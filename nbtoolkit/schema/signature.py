@@ -140,7 +140,7 @@ class Signature:
         if isinstance(given, dict):
             from nbtoolkit.schema.given import JSONSchemaValidator
 
-            self._schema_validator = JSONSchemaValidator(self.name, given)
+            self._schema_validator = JSONSchemaValidator(self.name, given, trusted=True)
             names = list(given.get("required", ()))
         elif issubclass(given, BaseModel):
             names = list(given.model_fields)

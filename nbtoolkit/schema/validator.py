@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.schema.build import Built
 
-__all__ = ["Outcome", "TextValidator", "name_odd_floats", "read_arguments"]
+__all__ = ["Outcome", "TextValidator", "name_odd_floats", "problem_of", "read_arguments"]
 
 _MISSING = frozenset(
     {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
@@ -76,7 +76,7 @@ class TextValidator:
             value = self._validate_json(to_json(data) if text is None else text, strict=strict, context=found)
         except ValidationError as error:
             details = error.errors(include_url=False, include_context=False)
-            return Outcome(None, [_problem(detail, data) for detail in details], found)
+            return Outcome(None, [problem_of(detail, data) for detail in details], found)
         return Outcome(value, [], found)
 
     def _mend(self, data: dict[str, Any], outcome: Outcome) -> tuple[Outcome, list[str]]:
@@ -193,7 +193,7 @@ def _truth_for_number(problem: Problem) -> bool:
     return isinstance(problem.value, bool)
 
 
-def _problem(detail: ErrorDetails, data: Any) -> Problem:
+def problem_of(detail: ErrorDetails, data: Any) -> Problem:
     """A pydantic error as a problem; the location's parts that name a union's member or a tag are no part of the path."""
     kind = detail["type"]
     location = detail["loc"]
