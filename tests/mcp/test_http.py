@@ -1,0 +1,321 @@
+"""Servers behind a URL: stateful, stateless and SSE; headers that change; refusals in words; lost sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+
+from nbtoolkit.exception import MCPConnectionError
+from nbtoolkit.mcp import HttpMCPConfig, MCPClient
+from nbtoolkit.message import ToolResultState
+from tests.mcp.support import said, until, use
+from tests.mcp.web import Web, answering, serving
+
+release = threading.Event()
+
+
+def build() -> MCPServer:
+    server = MCPServer("web")
+
+    @server.tool()
+    def echo(text: str) -> str:
+        return text
+
+    @server.tool()
+    async def wait(ctx: Context) -> str:
+        """Wait until the test lets go, then say which token this very request carried."""
+        while not release.is_set():  # noqa: ASYNC110 - the test lets go from another loop
+            await asyncio.sleep(0.005)
+        return (ctx.headers or {}).get("x-token", "none")
+
+    @server.tool()
+    async def count(ctx: Context) -> str:
+        for n in range(3):
+            await ctx.report_progress(n + 1, 3, f"step {n + 1}")
+            await asyncio.sleep(0.02)
+        return "counted"
+
+    return server
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    release.clear()
+    with serving(build().streamable_http_app()) as served:
+        yield served
+        release.set()
+
+
+@pytest.fixture
+def legacy() -> Iterator[Web]:
+    """Answer the newer era's first question as servers of the older one do."""
+    release.clear()
+    inner = build().streamable_http_app()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = dict(scope.get("headers") or ())
+        if headers.get(b"mcp-method") == b"server/discover":
+            await answering(400)(scope, receive, send)
+        else:
+            await inner(scope, receive, send)
+
+    with serving(app) as served:
+        yield served
+        release.set()
+
+
+def client(web: Web, path: str = "/mcp", stateful: bool = True, **options: Any) -> MCPClient:
+    config = HttpMCPConfig(url=web.url + path, headers=options.pop("headers", None), timeout=10)
+    return MCPClient(name="web", is_stateful=stateful, mcp_config=config, **options)
+
+
+@pytest.mark.parametrize("era", ["web", "legacy"])
+def test_a_stateful_server_is_used_across_loops(era: str, request: pytest.FixtureRequest) -> None:
+    served = request.getfixturevalue(era)
+    made = client(served)
+    asyncio.run(made.connect())
+    assert (made.status().era == "2026-07-28") is (era == "web")
+    assert said(asyncio.run(use(made, "echo", text="hi"))) == "hi"
+    asyncio.run(made.close())
+
+
+@pytest.mark.parametrize("era", ["web", "legacy"])
+def test_a_stateless_server_needs_no_connect(era: str, request: pytest.FixtureRequest) -> None:
+    made = client(request.getfixturevalue(era), stateful=False)
+    assert next(tool.name for tool in asyncio.run(made.list_tools())) == "mcp__web__echo"
+    assert said(asyncio.run(use(made, "echo", text="hi"))) == "hi"
+    assert not made.is_connected
+    asyncio.run(made.connect())
+    assert made.status().state == "stateless"
+
+
+def test_an_sse_server_works() -> None:
+    with serving(build().sse_app()) as web:
+        made = client(web, "/sse?key=x", headers={"X-Token": "static"})
+        asyncio.run(made.connect())
+        assert said(asyncio.run(use(made, "echo", text="hi"))) == "hi"
+        assert set(web.headers("POST", "x-token")) == {"static"}
+        asyncio.run(made.close())
+
+
+def test_progress_comes_over_http(web: Web) -> None:
+    async def scenario() -> None:
+        made = client(web, stream_progress=True)
+        await made.connect()
+        stream = await (await made.get_tool("count"))()
+        chunks = [chunk async for chunk in stream]  # type: ignore[union-attr]
+        assert chunks[-2].metadata["mcp_progress"] == {"progress": 3.0, "total": 3.0, "message": "step 3"}
+        assert said(chunks[-1]) == "counted"
+        await made.close()
+
+    asyncio.run(scenario())
+
+
+# ----------------------------------------------------------------------------------------------------- headers
+@pytest.mark.parametrize("stateful", [True, False])
+def test_runtime_headers_reach_the_next_request_and_an_empty_map_leaves_the_static_ones(
+    web: Web, stateful: bool
+) -> None:
+    async def scenario() -> None:
+        made = client(web, stateful=stateful, headers={"X-Token": "static", "X-Other": "kept"})
+        if stateful:
+            await made.connect()
+        release.set()
+        heard = [said(await use(made, "wait"))]
+        await made.set_runtime_headers({"x-token": "second"})
+        heard.append(said(await use(made, "wait")))
+        await made.set_runtime_headers({"X-Another": "third"})
+        heard.append(said(await use(made, "wait")))
+        await made.set_runtime_headers({})
+        heard.append(said(await use(made, "wait")))
+        assert heard == ["static", "second", "static", "static"]
+        assert set(web.headers("POST", "x-other")) == {"kept"}
+        await made.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_call_under_way_keeps_the_headers_that_it_started_with(legacy: Web) -> None:
+    async def scenario() -> None:
+        made = client(legacy, headers={"X-Token": "old"})
+        await made.connect()
+        await made.list_tools()
+        waiting = asyncio.ensure_future(use(made, "wait"))
+        await until(lambda: made.status().calls, "the call")
+        before = len(legacy.seen)
+        await until(lambda: len(legacy.seen) >= before, "the request")
+        await made.set_runtime_headers({"X-Token": "new"})
+        after = asyncio.ensure_future(use(made, "wait"))
+        await asyncio.sleep(0)
+        release.set()
+        assert said(await waiting) == "old"
+        assert said(await after) == "new"
+        await made.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_call_that_is_cancelled_later_sends_its_cancellation_with_its_own_headers(legacy: Web) -> None:
+    async def scenario() -> None:
+        made = client(legacy, headers={"X-Token": "old"})
+        await made.connect()
+        await made.list_tools()
+        sent = len(legacy.headers("POST", "x-token"))
+        waiting = asyncio.ensure_future(use(made, "wait"))
+        await until(lambda: len(legacy.headers("POST", "x-token")) > sent, "the request")
+        await made.set_runtime_headers({"X-Token": "new"})
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await until(lambda: len(legacy.headers("POST", "x-token")) > sent + 1, "the cancellation")
+        assert legacy.headers("POST", "x-token")[sent + 1] == "old"
+        await made.close()
+
+    asyncio.run(scenario())
+
+
+def test_the_get_stream_keeps_the_headers_that_it_began_with_and_close_carries_the_newest(legacy: Web) -> None:
+    async def scenario() -> None:
+        made = client(legacy, headers={"X-Token": "old"})
+        await made.connect()
+        await until(lambda: legacy.headers("GET", "x-token"), "the GET stream")
+        await made.set_runtime_headers({"X-Token": "new"})
+        await use(made, "echo", text="hi")
+        assert legacy.headers("GET", "x-token") == ["old"]
+        await made.close()
+        assert legacy.headers("DELETE", "x-token") == ["new"]
+
+    asyncio.run(scenario())
+
+
+def test_the_protocols_own_headers_always_win(legacy: Web) -> None:
+    async def scenario() -> None:
+        made = client(legacy)
+        await made.connect()
+        await made.set_runtime_headers({"Mcp-Session-Id": "forged", "Content-Type": "text/plain", "X-Token": "t"})
+        assert said(await use(made, "echo", text="hi")) == "hi"
+        assert "forged" not in legacy.headers("POST", "mcp-session-id")
+        assert legacy.headers("POST", "content-type")[-1] == "application/json"
+        assert legacy.headers("POST", "x-token")[-1] == "t"
+        await made.close()
+
+    asyncio.run(scenario())
+
+
+# ---------------------------------------------------------------------------------------------------- refusals
+@pytest.mark.parametrize("stateful", [True, False])
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(401, "Authorization"), (403, "aren't allowed"), (404, "no MCP server at that path"), (500, "500")],
+)
+def test_a_refusal_names_the_status_and_what_to_do(status: int, words: str, stateful: bool) -> None:
+    with serving(answering(status)) as web:
+        made = client(web, stateful=stateful)
+        with pytest.raises(MCPConnectionError, match=rf"can't be reached .*answered {status}.*") as caught:
+            asyncio.run(made.connect())
+        assert words in str(caught.value)
+
+
+def test_a_refusal_of_an_sse_server_names_the_status_too() -> None:
+    with serving(answering(401)) as web, pytest.raises(MCPConnectionError, match="answered 401"):
+        asyncio.run(client(web, "/sse").connect())
+
+
+def test_a_page_that_is_no_mcp_server_is_said_to_be_none() -> None:
+    page = answering(200, b"<html>hello</html>", "text/html")
+    with serving(page) as web, pytest.raises(MCPConnectionError, match="text/html"):
+        asyncio.run(client(web).connect())
+
+
+def test_a_port_where_nothing_listens_is_said_to_be_silent() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    made = MCPClient(name="a", is_stateful=True, mcp_config=HttpMCPConfig(url=f"http://127.0.0.1:{port}/mcp"))
+    with pytest.raises(MCPConnectionError, match="nothing listens there"):
+        asyncio.run(made.connect())
+
+
+def test_plain_http_where_https_was_asked_for_is_named(web: Web) -> None:
+    config = HttpMCPConfig(url=web.url.replace("http://", "https://") + "/mcp")
+    with pytest.raises(MCPConnectionError, match="TLS: "):
+        asyncio.run(MCPClient(name="a", is_stateful=True, mcp_config=config).connect())
+
+
+def test_a_server_that_never_answers_is_given_up_after_the_timeout() -> None:
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        config = HttpMCPConfig(url=f"http://127.0.0.1:{mute.getsockname()[1]}/mcp", timeout=0.3)
+        with pytest.raises(MCPConnectionError, match=r"no answer within 0\.3 s"):
+            asyncio.run(MCPClient(name="a", is_stateful=True, mcp_config=config).connect())
+
+
+# ------------------------------------------------------------------------------------------------ lost sessions
+def test_a_session_that_the_server_forgot_is_begun_anew_and_the_call_runs() -> None:
+    release.clear()
+    inner = build().streamable_http_app()
+    forget = threading.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = dict(scope.get("headers") or ())
+        if headers.get(b"mcp-method") == b"server/discover":
+            await answering(400)(scope, receive, send)
+        elif forget.is_set() and headers.get(b"mcp-session-id"):
+            forget.clear()
+            await answering(404)(scope, receive, send)
+        else:
+            await inner(scope, receive, send)
+
+    with serving(app) as web:
+        made = client(web)
+        asyncio.run(made.connect())
+        assert said(asyncio.run(use(made, "echo", text="one"))) == "one"
+        forget.set()
+        assert said(asyncio.run(use(made, "echo", text="two"))) == "two"
+        assert made.status().starts == 2
+        asyncio.run(made.close())
+
+
+def test_a_server_that_went_away_fails_its_calls_and_is_reached_again_when_it_is_back() -> None:
+    release.clear()
+
+    async def scenario() -> None:
+        with serving(build().streamable_http_app()) as first:
+            made = client(first)
+            await made.connect()
+            waiting = asyncio.ensure_future(use(made, "wait"))
+            await until(lambda: made.status().calls, "the call")
+            await asyncio.sleep(0)
+            first.server.force_exit = True
+        chunk = await asyncio.wait_for(waiting, 20)
+        assert chunk.state is ToolResultState.ERROR
+        down = await use(made, "echo", text="down")
+        assert down.state is ToolResultState.ERROR
+        assert "nothing listens there" in said(down)
+        with serving(build().streamable_http_app(), port=first.port):
+            assert said(await use(made, "echo", text="back")) == "back"
+            await made.close()
+
+    asyncio.run(scenario())
+
+
+def test_calls_that_wait_do_not_hold_up_others(web: Web) -> None:
+    async def scenario() -> None:
+        made = client(web)
+        await made.connect()
+        await made.list_tools()
+        waiting = [asyncio.ensure_future(use(made, "wait")) for _ in range(60)]
+        heard = await asyncio.gather(*(use(made, "echo", text=str(n)) for n in range(30)))
+        assert [said(chunk) for chunk in heard] == [str(n) for n in range(30)]
+        release.set()
+        assert {said(chunk) for chunk in await asyncio.gather(*waiting)} == {"none"}
+        await made.close()
+
+    asyncio.run(scenario())
