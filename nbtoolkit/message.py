@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
+import time
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -42,9 +43,18 @@ def new_id() -> str:
     return f"{_prefix}{next(_count):08x}"
 
 
+_second = (0, "")
+
+
 def now() -> str:
-    """The time in UTC, ISO 8601."""
-    return datetime.now(UTC).isoformat()
+    """The time in UTC, ISO 8601; every block carries one, so the date is written out once a second only."""
+    global _second
+    seconds, fraction = divmod(time.time_ns() // 1000, 1_000_000)
+    held, text = _second
+    if held != seconds:
+        text = datetime.fromtimestamp(seconds, UTC).isoformat()[:-6]
+        _second = (seconds, text)
+    return f"{text}.{fraction:06d}+00:00"
 
 
 class ToolResultState(StrEnum):

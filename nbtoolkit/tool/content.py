@@ -45,6 +45,8 @@ def to_chunk(value: object, max_chars: int = MAX_RESULT_CHARS) -> ToolChunk:
     if isinstance(value, str):
         text = value if len(value) <= max_chars else cut(value, max_chars)
         return ToolChunk(content=[TextBlock(text=text)]).with_value(value)
+    if type(value) in _JSON_KINDS:
+        return ToolChunk(content=[TextBlock(text=cut(_text(value), max_chars))]).with_value(value)
     if isinstance(value, ToolChunk):
         return value
     if isinstance(value, ToolResponse):
@@ -79,6 +81,11 @@ def _text(value: object) -> str:
         return "done, nothing returned"
     if isinstance(value, str):
         return value
+    if type(value) in _JSON_KINDS:
+        try:
+            return _ENCODER.encode(value)
+        except (TypeError, ValueError, RecursionError):
+            pass  # keys that JSON doesn't know, or a reference to itself
     table = _table(value)
     if table is not None:
         return table
@@ -86,7 +93,7 @@ def _text(value: object) -> str:
         return f"{len(value):,} bytes, beginning with {bytes(value[:64])!r}"
     if _is_data(value):
         try:
-            return json.dumps(_keyed(value), ensure_ascii=False, default=_plain)
+            return _ENCODER.encode(_keyed(value))
         except (TypeError, ValueError, RecursionError):
             pass
     if isinstance(value, dt.date | dt.time | enum.Enum | uuid.UUID | decimal.Decimal | PurePath):
@@ -150,6 +157,11 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist") and _is(value, "numpy", "ndarray"):
         return value.tolist()
     return plain_repr(value)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_plain)
+# The usual results: no look at what else they might be.
+_JSON_KINDS = frozenset({dict, bool, int, float})
 
 
 def _is(value: object, package: str, *names: str) -> bool:

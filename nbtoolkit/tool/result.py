@@ -10,7 +10,7 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer
 
 from nbtoolkit.message import Base64Source, ContentBlock, DataBlock, TextBlock, ToolResultBlock, ToolResultState, new_id
 
@@ -39,12 +39,13 @@ class ToolChunk(BaseModel):
     is_last: bool = True
     metadata: dict[str, Any] = Field(default_factory=dict)
     id: str = Field(default_factory=new_id)
-    _value: Any = PrivateAttr(default=None)
 
+    # Kept beside the fields as a cached property keeps its value: pydantic's private attributes would double the
+    # cost of a chunk.
     @property
     def value(self) -> Any:
         """The Python object behind the content, where the tool returned one; not serialised."""
-        return self._value
+        return self.__dict__.get("_value")
 
     @classmethod
     def of(cls, text: str, state: ToolResultState = ToolResultState.RUNNING) -> ToolChunk:
@@ -53,22 +54,17 @@ class ToolChunk(BaseModel):
 
     def with_value(self, value: object) -> ToolChunk:
         """This chunk, carrying the Python object that its content tells of."""
-        self._value = value
+        self.__dict__["_value"] = value
         return self
 
 
 class ToolResponse(BaseModel):
     """The result of one call, under the call's id."""
 
-    model_config = ConfigDict(validate_assignment=False)
-
     content: list[ContentBlock] = Field(default_factory=list)
     state: ToolResultState = ToolResultState.RUNNING
     metadata: dict[str, Any] = Field(default_factory=dict)
     id: str = Field(default_factory=new_id)
-    _value: Any = PrivateAttr(default=None)
-    _parts: list[TextBlock | DataBlock] = PrivateAttr(default_factory=list)
-    _record: Any = PrivateAttr(default=None)
 
     if not TYPE_CHECKING:
         # ``content`` leaves the instance while parts wait, so that looking it up comes here; a property would
@@ -81,7 +77,7 @@ class ToolResponse(BaseModel):
     @property
     def value(self) -> Any:
         """The Python object that the tool returned; not serialised."""
-        return self._value
+        return self.__dict__.get("_value")
 
     @property
     def text(self) -> str:
@@ -90,36 +86,37 @@ class ToolResponse(BaseModel):
 
     def append_chunk(self, chunk: ToolChunk) -> ToolResponse:
         """Add one increment: same ids join, neighbouring texts merge, metadata merges, the worst state wins."""
+        own = self.__dict__
         if chunk.content:
-            held = self.__dict__.pop("content", None)
+            held = own.pop("content", None)
             if held is not None:
-                self._parts = list(held)
-            self._parts.extend(chunk.content)
+                own["_parts"] = list(held)
+            own["_parts"].extend(chunk.content)
         if chunk.metadata:
             self.metadata.update((k, v) for k, v in chunk.metadata.items() if k not in TRANSIENT_METADATA)
         if _SEVERITY[chunk.state] > _SEVERITY[self.state]:
-            self.state = chunk.state
-        if chunk._value is not None:  # noqa: SLF001 - the two are one module
-            self._value = chunk._value  # noqa: SLF001
+            own["state"] = chunk.state
+        value = chunk.__dict__.get("_value")
+        if value is not None:
+            own["_value"] = value
         return self
 
     def finish(self, state: ToolResultState = ToolResultState.SUCCESS) -> ToolResponse:
         """End the response: one that has met nothing worse takes ``state``."""
         if _SEVERITY[state] > _SEVERITY[self.state]:
-            self.state = state
+            self.__dict__["state"] = state
         return self
 
     def recorded(self, again: Callable[[ToolResponse], None]) -> None:
         """Say that the record of this call was shown; ``again`` shows it where it isn't on screen."""
-        self._record = again
+        self.__dict__["_record"] = again
 
     def to_block(self, name: str) -> ToolResultBlock:
         """This response as the block that goes back to a model."""
         return ToolResultBlock(id=self.id, name=name, output=self.content, state=self.state, metadata=self.metadata)
 
     def _join(self) -> list[TextBlock | DataBlock]:
-        joined = _joined(self._parts)
-        self._parts = []
+        joined = _joined(self.__dict__.pop("_parts"))
         self.__dict__["content"] = joined
         return joined
 
@@ -149,7 +146,7 @@ class ToolResponse(BaseModel):
 
     def _ipython_display_(self) -> None:
         """Show nothing where the call's record is on screen already, else the record."""
-        show: Callable[[ToolResponse], None] | None = self._record
+        show: Callable[[ToolResponse], None] | None = self.__dict__.get("_record")
         if show is not None:
             show(self)
         else:
@@ -185,6 +182,8 @@ def _decoded(block: DataBlock) -> bytes:
 
 
 def _joined(parts: list[TextBlock | DataBlock]) -> list[TextBlock | DataBlock]:
+    if len(parts) == 1:
+        return parts
     slots: list[_Slot] = []
     by_id: dict[str, _Slot] = {}
     last: _Slot | None = None
