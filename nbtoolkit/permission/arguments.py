@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -26,7 +27,7 @@ from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Condition", "Content", "canonical", "parse_content", "suggest_rules"]
+__all__ = ["Condition", "Content", "canonical", "moment", "number", "parse_content", "suggest_rules"]
 
 Op = Literal["=", "!=", "<=", ">=", "<", ">"]
 Kind = Literal["text", "json", "bare"]
@@ -35,6 +36,9 @@ Kind = Literal["text", "json", "bare"]
 LONGEST_SUGGESTION = 2000
 
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s.=!<>,"]+')
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_ORDERED = frozenset({"<=", ">=", "<", ">"})
+_WHOLE = re.compile(r"[+-]?\d+")
 _OP = re.compile(r"\s*(<=|>=|!=|==|=|<|>)\s*")
 _PLAIN = re.compile(r"[A-Za-z0-9_/:+@%-][A-Za-z0-9_./:+@% -]*(?<! )|\.{1,2}/[A-Za-z0-9_./:+@% -]*(?<! )")
 
@@ -100,6 +104,8 @@ def _condition(text: str, at: int) -> tuple[Condition, int]:
     end += len(text[end:]) - len(text[end:].lstrip())
     if end < len(text) and text[end] != ",":
         raise ValueError(f"Expected a comma at {text[end:]!r}.")
+    if op[1] in _ORDERED and number(value) is None and moment(value) is None:
+        raise ValueError(f"{op[1]} compares numbers and dates, not {value!r}.")
     return Condition(path, _op(op[1]), kind, value), end
 
 
@@ -155,6 +161,25 @@ def _bare_end(text: str) -> int:
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
+
+
+def number(value: Any) -> int | float | None:
+    """A JSON number, or a text that reads as one; None for anything else, true and false too."""
+    if isinstance(value, str):
+        if len(value) > 400 or not _NUMBER.fullmatch(value):
+            return None
+        return int(value) if _WHOLE.fullmatch(value) else float(value)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def moment(text: str) -> datetime | None:
+    """A text as a date or a date with a time; None where it is neither."""
+    try:
+        if len(text) == 10:
+            return datetime.combine(date.fromisoformat(text), datetime.min.time())
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def canonical(value: Any) -> str:

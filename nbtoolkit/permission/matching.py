@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.permission import pattern
-from nbtoolkit.permission.arguments import Condition, canonical, parse_content
+from nbtoolkit.permission.arguments import Condition, canonical, moment, number, parse_content
 from nbtoolkit.permission.subject import Match
+
+if TYPE_CHECKING:
+    import re
 
 __all__ = ["Reading", "Ready", "match_arguments", "working_directory"]
 
@@ -25,8 +26,6 @@ Known = Callable[[], Mapping[str, Any] | None]
 # Rules are few; what grows this far is a program that makes rules, and starting over is cheap.
 MOST_READY = 20_000
 
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-_WHOLE = re.compile(r"[+-]?\d+")
 _MISSING = object()
 _UNSEEN: Any = object()
 
@@ -220,15 +219,15 @@ def _equal(condition: Condition, reading: Reading, *, wide: bool) -> Test:
         in_text = _in_place(wanted, reading, wide=wide)
     else:
         in_text = _in_text(pattern.text_pattern(wanted, wide=wide), wanted, wide=wide)
-    number = _number(wanted)
+    wanted_number = number(wanted)
 
     def test(value: Any) -> Match:
         if isinstance(value, str):
             return in_text(value)
         if isinstance(value, Mapping):
             return UNKNOWN
-        if number is not None and (mine := _number(value)) is not None:
-            return YES if mine == number else NO
+        if wanted_number is not None and (mine := number(value)) is not None:
+            return YES if mine == wanted_number else NO
         spelled = json.dumps(value, default=str)
         return YES if spelled == wanted else in_text(spelled)
 
@@ -281,35 +280,18 @@ def _in_place(wanted: str, reading: Reading, *, wide: bool) -> Callable[[str], M
     return test
 
 
-def _number(value: Any) -> int | float | None:
-    if isinstance(value, str):
-        if len(value) > 400 or not _NUMBER.fullmatch(value):
-            return None
-        return int(value) if _WHOLE.fullmatch(value) else float(value)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def _order(value: Any, wanted: str) -> tuple[bool, bool] | None:
     """Whether the value is below what is wanted, and whether they are the same; None where they don't compare."""
-    left, right = _number(value), _number(wanted)
+    left, right = number(value), number(wanted)
     if left is not None and right is not None:
         if left != left:  # noqa: PLR0124 - NaN is in no order
             return None
         return left < right, left == right
     if isinstance(value, str):
-        first, second = _moment(value), _moment(wanted)
+        first, second = moment(value), moment(wanted)
         if first is not None and second is not None and (first.tzinfo is None) == (second.tzinfo is None):
             return first < second, first == second
     return None
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        if len(text) == 10:
-            return datetime.combine(date.fromisoformat(text), datetime.min.time())
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 def match_arguments(rule_content: str | None, tool_input: Mapping[str, Any]) -> bool:
