@@ -39,30 +39,35 @@ class Recorder:
 class _Shown:
     """Where a record is on screen: at the end of that cell its response shows nothing more."""
 
-    def __init__(self, bundle: dict[str, str], cell: str | None) -> None:
+    def __init__(self, bundle: dict[str, str], cell: str) -> None:
         self._bundle = bundle
         self._cell = cell
 
     def again(self, _: ToolResponse) -> None:
         here = scheduling.origin()
-        if self._cell is None or _cell(here) != self._cell:
+        if _cell(here) != self._cell:
             show(self._bundle, here)
             self._cell = _cell(here)
 
 
-def _cell(origin: Any) -> str | None:
-    """The running of a cell, by its message: the same cell run again is another one."""
+def _cell(origin: Any) -> str:
+    """The running of a cell, by its message, in a terminal by its number: the same cell run again is another one."""
     header = origin.parent.get("header") or {} if origin is not None else {}
-    return header.get("msg_id")
+    return str(header.get("msg_id") or getattr(_shell(), "execution_count", ""))
+
+
+def _shell() -> Any:
+    from IPython.core.getipython import get_ipython
+
+    return get_ipython()
 
 
 def show(bundle: dict[str, str], origin: Any) -> None:
     """Show a bundle under its cell; inside ``%%capture`` it is captured, in a terminal it is text."""
     from IPython.core.displaypub import CapturingDisplayPublisher
-    from IPython.core.getipython import get_ipython
     from IPython.display import display
 
-    shell = get_ipython()
+    shell = _shell()
     captured = shell is not None and isinstance(shell.display_pub, CapturingDisplayPublisher)
     parent = origin.parent if origin is not None and origin.in_kernel else None
     if captured or not scheduling.publish(bundle, parent=parent):
