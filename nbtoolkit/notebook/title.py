@@ -78,6 +78,7 @@ def title(
         parts, told = made
         return Title(name, parts, told >= set(tool_input))
     shown, server = split_name(name, origin)
+    shown = one_line(shown, COMMAND_LIMIT)
     parts = (("text", "on"), ("code", server)) if server else ()
     more, complete = _with(tool_input, variables)
     return Title(shown, parts + more, complete)

@@ -61,13 +61,14 @@ class LogEntry:
     @property
     def words(self) -> str:
         """What was decided, the same for a person's click and a script's answer."""
+        edited = ", edited" if self.edited else ""
         if self.approval is not None:
             words = _approval_words(self.approval)
-            return f"{words}, edited" if self.edited and self.approval.kind == "allow" else words
+            return words + edited if self.approval.kind == "allow" else words
         if self.behavior is None:
             return "not run"
         if self.behavior is PermissionBehavior.ALLOW:
-            return "allowed" + _because(self.reason)
+            return "allowed" + _because(self.reason) + edited
         if self.behavior is PermissionBehavior.DENY:
             return "denied" + _because(self.reason)
         return "not answered"

@@ -233,6 +233,8 @@ class ToolCall:
                 before, judged = judged.json, tool.validate_input(approval.tool_input or {})
                 # The same arguments come back when only the mode was changed.
                 entry.edited = entry.edited or judged.json != before
+                # The engine, or the answer to the next question, has the last word.
+                self.approval = entry.approval = None
                 continue
             return
         raise _Refused(_denied(f"The call was changed {MAX_ROUNDS} times without an end."))

@@ -122,7 +122,9 @@ class ApprovalCard:
     @property
     def plain(self) -> str:
         """The card's text/plain, where widgets can't be seen."""
-        return f"[{self.title.tool}]{self.title.plain.removeprefix(visible_text(self.title.tool))} (waits for an answer: %toolkit approve | reject)"
+        tool = visible_text(self.title.tool)
+        does = self.title.plain.removeprefix(tool)
+        return f"[{tool}]{does} (waits for an answer: %toolkit approve | reject)"
 
     def settle(self, text: str) -> None:
         """Say how it was answered, in the buttons' place; the card keeps its height."""

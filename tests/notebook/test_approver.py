@@ -1,0 +1,449 @@
+"""Who is asked, and that the first answer counts; kernels are played by stand-ins, see tests/kernel for real ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from nbtoolkit.notebook import scheduling
+from nbtoolkit.notebook.answers import parse_answers
+from nbtoolkit.notebook.approver import VIEW, InlineApprover, PendingCall
+from nbtoolkit.notebook.headless import POLICY
+from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Presence, Question
+from nbtoolkit.permission.approval import Approval, ApprovalRequest
+from nbtoolkit.permission.rule import PermissionMode
+from nbtoolkit.tool.function import FunctionTool
+from nbtoolkit.tool.toolkit import Toolkit
+from tests.notebook.asking import request
+
+LIMIT = 10
+
+
+class Screen:
+    """A front end that shows widgets, and what is on it by display id."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.displays: dict[str, dict[str, Any]] = {}
+        self.log: list[str] = []
+        self.routed = 0
+        self.attended = True
+        monkeypatch.setattr(scheduling, "presence", lambda: Presence(Means.WIDGETS, "a test"))
+        monkeypatch.setattr(scheduling, "pose", self.pose)
+        monkeypatch.setattr(scheduling, "publish", self.publish)
+        monkeypatch.setattr(scheduling, "route", self.route)
+
+    async def pose(self, question: Question, *, timeout: float | None = None) -> Any:
+        with question.open():
+            question.present()
+            if not self.attended:
+                raise NobodyAnswers("no front end has answered")
+            return await question.wait(timeout)
+
+    def route(self, widgets: list[Any]) -> None:
+        self.routed += len(widgets)
+
+    def publish(self, data: Mapping[str, Any], *, parent: object = None, display_id: str, update: bool = False) -> bool:
+        assert parent is not None
+        self.displays[display_id] = dict(data)
+        self.log.append("updated" if update else "shown")
+        return True
+
+    @property
+    def cards(self) -> list[dict[str, Any]]:
+        return [data for data in self.displays.values() if data]
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    monkeypatch.delenv(POLICY, raising=False)
+    return Screen(monkeypatch)
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(POLICY, raising=False)
+    monkeypatch.setattr(scheduling, "presence", lambda: Presence(Means.NOBODY, "allow_stdin is false"))
+
+
+@pytest.fixture
+def typing(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A terminal: what will be typed, in order; what was asked is put in its place."""
+    monkeypatch.delenv(POLICY, raising=False)
+    lines: list[str] = []
+
+    async def ask_by_input(prompt: str, timeout: float | None = None) -> str:
+        if not lines:
+            raise NobodyAnswers("the input was closed")
+        said = lines.pop(0)
+        lines.append(prompt)
+        if said == "(nothing)":
+            raise TimeoutError
+        return said
+
+    monkeypatch.setattr(scheduling, "presence", lambda: Presence(Means.INPUT, "a terminal"))
+    monkeypatch.setattr(scheduling, "ask_by_input", ask_by_input)
+    return lines
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(LIMIT):
+        while not condition():  # noqa: ASYNC110 - the approver announces nothing to a test
+            await asyncio.sleep(0)
+
+
+def asked(
+    approver: InlineApprover, act: Callable[[PendingCall], object], asking: ApprovalRequest | None = None
+) -> Approval:
+    """The approver's answer, when ``act`` is done to the call that waits."""
+
+    async def both() -> Approval:
+        task = asyncio.ensure_future(approver(asking or request()))
+        await until(approver.pending)
+        act(approver.find())
+        return await task
+
+    return asyncio.run(both())
+
+
+def clicks(label: str) -> Callable[[PendingCall], object]:
+    def act(call: PendingCall) -> None:
+        button = next(each for each in call.card.widgets if getattr(each, "description", "").startswith(f"{label}\n"))
+        button.click()
+
+    return act
+
+
+def run(awaitable: Awaitable[Approval]) -> Approval:
+    async def main() -> Approval:
+        async with asyncio.timeout(LIMIT):
+            return await awaitable
+
+    return asyncio.run(main())
+
+
+# ------------------------------------------------------------------------------------------------------------ a card
+
+
+def test_a_front_end_is_shown_the_card_and_a_click_is_the_answer(screen: Screen) -> None:
+    approver = InlineApprover()
+    shown: list[dict[str, Any]] = []
+
+    def look(call: PendingCall) -> None:
+        shown.extend(screen.cards)
+        clicks("Allow once")(call)
+
+    assert asked(approver, look) == Approval.allow()
+    assert [set(card) for card in shown] == [{VIEW, "text/plain"}]
+    assert shown[0]["text/plain"].endswith("(waits for an answer: %toolkit approve | reject)")
+    assert screen.routed > 0
+    assert approver.pending() == []
+
+
+def test_the_card_stays_until_the_record_is_drawn_and_leaves_nothing_in_the_file(screen: Screen) -> None:
+    approver = InlineApprover()
+    asked(approver, clicks("Allow once"))
+    assert len(screen.cards) == 1
+    approver.ended("call-1")
+    assert list(screen.displays.values()) == [{}]
+    approver.ended("call-1")
+    approver.ended("unknown")
+
+
+def test_planned_answers_and_policy_are_ignored_where_somebody_can_click(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(POLICY, "allow")
+    approver = InlineApprover()
+    approver.answers.set(parse_answers("allow", lines=False))
+    assert asked(approver, clicks("Deny")) == Approval.deny()
+    assert len(approver.answers) == 1
+
+
+def test_two_calls_at_once_have_a_card_each_and_are_answered_in_any_order(screen: Screen) -> None:
+    approver = InlineApprover()
+
+    async def both() -> list[Approval]:
+        tasks = [asyncio.ensure_future(approver(request())) for _ in range(2)]
+        await until(lambda: len(approver.pending()) == 2)
+        first, second = approver.pending()
+        assert (first.id, second.id) == ("1", "2")
+        clicks("Deny")(second)
+        clicks("Allow once")(first)
+        return [await task for task in tasks]
+
+    assert asyncio.run(both()) == [Approval.allow(), Approval.deny()]
+
+
+def test_an_interrupt_ends_the_wait_and_goes_on_up(screen: Screen) -> None:
+    approver = InlineApprover()
+    cards: list[PendingCall] = []
+
+    async def main() -> None:
+        task = asyncio.ensure_future(approver(request()))
+        await until(approver.pending)
+        cards.append(approver.find())
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())
+    assert approver.pending() == []
+    assert "Interrupted" in cards[0].card._status.value
+
+
+def test_a_question_that_nobody_answers_in_time_is_denied(screen: Screen) -> None:
+    given = run(InlineApprover(ask_timeout=0.05)(request()))
+    assert given == Approval.deny("Nobody answered within 0.05 s.", by="policy")
+
+
+def test_an_edited_call_that_asks_again_takes_the_first_card_away(screen: Screen) -> None:
+    approver = InlineApprover()
+    asked(approver, clicks("Check and ask again"))
+    assert len(screen.cards) == 1
+    asked(approver, clicks("Allow once"))
+    assert screen.log == ["shown", "shown", "updated"]
+    assert len(screen.cards) == 1
+
+
+def test_closing_denies_what_waits_and_takes_the_cards_away(screen: Screen) -> None:
+    approver = InlineApprover()
+    given = asked(approver, lambda _: approver.close())
+    assert given.kind == "deny"
+    approver.close()
+    assert screen.cards == []
+
+
+# ------------------------------------------------------------------------------------------------- from another place
+
+
+def test_a_waiting_call_is_approved_and_rejected_by_its_id(screen: Screen) -> None:
+    approver = InlineApprover()
+    assert asked(approver, lambda call: approver.approve(call.id)) == Approval.allow()
+    assert asked(approver, lambda _: approver.reject(None, "no")) == Approval.deny("no")
+    always = asked(approver, lambda call: approver.approve(call.id, always=True))
+    assert always == Approval.allow(["summarise(species=Gentoo)"], "kernel")
+
+
+def test_a_card_that_was_answered_elsewhere_says_so(screen: Screen) -> None:
+    approver = InlineApprover()
+    cards: list[PendingCall] = []
+
+    def act(call: PendingCall) -> None:
+        cards.append(call)
+        approver.reject(call.id, "later")
+
+    asked(approver, act)
+    assert "Denied: “later”" in cards[0].card._status.value
+
+
+def test_always_is_refused_where_the_card_does_not_offer_it(screen: Screen) -> None:
+    approver = InlineApprover()
+
+    def act(call: PendingCall) -> None:
+        with pytest.raises(LookupError, match="can't be allowed always"):
+            approver.approve(call.id, always=True)
+        approver.reject(call.id)
+
+    assert asked(approver, act, request(safety=True)) == Approval.deny()
+
+
+def test_a_wrong_or_missing_id_is_said_with_those_that_there_are(screen: Screen) -> None:
+    approver = InlineApprover()
+    with pytest.raises(LookupError, match="no call waits"):
+        approver.approve()
+
+    async def both() -> None:
+        tasks = [asyncio.ensure_future(approver(request())) for _ in range(2)]
+        await until(lambda: len(approver.pending()) == 2)
+        with pytest.raises(LookupError, match=r"2 calls wait; say which: 1 \(summarise with .*\), 2 \("):
+            approver.approve()
+        with pytest.raises(LookupError, match="'7'"):
+            approver.reject("7")
+        approver.approve("2")
+        with pytest.raises(LookupError, match="'2'"):
+            approver.approve("2")
+        approver.approve("1")
+        await asyncio.gather(*tasks)
+
+    asyncio.run(both())
+
+
+def test_a_lost_card_is_shown_again(screen: Screen) -> None:
+    approver = InlineApprover()
+
+    def act(call: PendingCall) -> None:
+        assert approver.show_again({"header": {"msg_id": "other"}}) == 1
+        approver.approve(call.id)
+
+    asked(approver, act)
+    assert screen.log == ["shown", "shown"]
+
+
+# ------------------------------------------------------------------------------------------------------ without a card
+
+
+@pytest.mark.usefixtures("nobody")
+def test_where_nobody_is_the_planned_answers_are_given() -> None:
+    approver = InlineApprover()
+    approver.answers.set(parse_answers("allow, deny: no", lines=False))
+    assert run(approver(request())) == Approval.allow(by="script")
+    assert run(approver(request())) == Approval.deny("no", by="script")
+    denied = run(approver(request()))
+    assert denied == Approval.deny("Nobody can answer here: allow_stdin is false.", by="policy")
+
+
+@pytest.mark.usefixtures("nobody")
+def test_where_nobody_is_the_policy_comes_after_the_planned_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(POLICY, "allow")
+    approver = InlineApprover()
+    approver.answers.set(parse_answers("deny: no", lines=False))
+    assert run(approver(request())) == Approval.deny("no", by="script")
+    assert run(approver(request())) == Approval.allow(by="policy")
+
+
+def test_a_front_end_that_shows_no_widgets_falls_back_and_its_card_goes(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen.attended = False
+
+    async def ask_by_input(prompt: str, timeout: float | None = None) -> str:
+        return "y"
+
+    monkeypatch.setattr(scheduling, "ask_by_input", ask_by_input)
+    approver = InlineApprover()
+    assert run(approver(request())) == Approval.allow()
+    assert list(screen.displays.values()) == [{}]
+    assert approver.pending() == []
+
+
+def test_where_input_cannot_work_either_it_is_denied_with_both_reasons(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen.attended = False
+
+    async def ask_by_input(prompt: str, timeout: float | None = None) -> str:
+        raise NobodyAnswers("input() works in the main thread only")
+
+    monkeypatch.setattr(scheduling, "ask_by_input", ask_by_input)
+    given = run(InlineApprover()(request()))
+    assert given == Approval.deny(
+        "Nobody can answer here: no front end has answered; input() works in the main thread only.", by="policy"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "approval"),
+    [
+        ("y", Approval.allow()),
+        (" YES ", Approval.allow()),
+        ("a", Approval.allow(["summarise(species=Gentoo)"], "kernel")),
+        ("", Approval.deny()),
+        ("n", Approval.deny()),
+        ("yep", Approval.deny("yep")),
+        ("use the test data", Approval.deny("use the test data")),
+    ],
+)
+def test_a_typed_answer_allows_only_where_it_says_so(typing: list[str], said: str, approval: Approval) -> None:
+    typing.append(said)
+    assert run(InlineApprover()(request())) == approval
+
+
+def test_a_typed_question_shows_the_call_and_all_its_arguments(typing: list[str]) -> None:
+    typing.append("n")
+    run(InlineApprover()(request()))
+    (prompt,) = typing
+    assert prompt == (
+        "summarise with species Gentoo, rows 5 and 1 more\n"
+        "  No rule allows summarise.\n"
+        '  species: "Gentoo"\n'
+        "  rows: 5\n"
+        "  loud: false\n"
+        "Allow once? [y/N, a to allow always, or a reason to deny] "
+    )
+
+
+def test_a_safety_question_cannot_be_allowed_always_by_typing(typing: list[str]) -> None:
+    typing.append("a")
+    assert run(InlineApprover()(request(safety=True))) == Approval.deny()
+    assert "always" not in typing[0]
+
+
+def test_a_typed_question_that_nobody_answers_is_denied(typing: list[str]) -> None:
+    typing.append("(nothing)")
+    assert run(InlineApprover(ask_timeout=2)(request())) == Approval.deny("Nobody answered within 2 s.", by="policy")
+
+
+# ------------------------------------------------------------------------------------------------- with its toolkit
+
+
+def species(name: str, rows: int = 5) -> str:
+    """Sums up a species."""
+    return f"{name}: {rows}"
+
+
+def in_pipeline(toolkit: Toolkit, act: Callable[[PendingCall], object], **arguments: Any) -> Any:
+    approver = toolkit.approver
+    assert isinstance(approver, InlineApprover)
+
+    async def main() -> Any:
+        task = asyncio.ensure_future(toolkit.call("species", **arguments))
+        await until(approver.pending)
+        act(approver.find())
+        async with asyncio.timeout(LIMIT):
+            return await task
+
+    return asyncio.run(main())
+
+
+def toolkit_with_approver() -> Toolkit:
+    toolkit = Toolkit([FunctionTool(species)])
+    toolkit.approver = InlineApprover(toolkit)
+    return toolkit
+
+
+def test_a_call_runs_with_exactly_what_the_card_showed(screen: Screen) -> None:
+    toolkit = toolkit_with_approver()
+    response = in_pipeline(toolkit, clicks("Allow once"), name="Gentoo")
+    assert response.text == "Gentoo: 5"
+    assert toolkit.log[1].words == "allowed once"
+
+
+def test_edited_arguments_that_do_not_fit_are_said_on_the_card(screen: Screen) -> None:
+    def act(call: PendingCall) -> None:
+        rows = next(each for each in call.card.widgets if getattr(each, "description", "") == "rows")
+        rows.value = '"many"'
+        clicks("Check and ask again")(call)
+        assert not call.question.resolved
+        said = [str(getattr(each, "value", "")) for each in call.card.widgets]
+        assert any("rows: got" in each and 'role="alert"' in each for each in said)
+        clicks("Deny")(call)
+
+    in_pipeline(toolkit_with_approver(), act, name="Gentoo")
+
+
+def test_the_drawer_counts_the_latest_calls_that_its_rules_cover(screen: Screen) -> None:
+    toolkit = toolkit_with_approver()
+    for name in ("Gentoo", "Gentoo", "Adelie"):
+        in_pipeline(toolkit, clicks("Allow once"), name=name)
+
+    def act(call: PendingCall) -> None:
+        assert "This rule would have allowed 2 of the last 3 calls." in call.card._rules_note.value
+        clicks("Deny")(call)
+
+    in_pipeline(toolkit, act, name="Gentoo")
+
+
+def test_a_mode_changed_on_the_card_decides_this_call(screen: Screen) -> None:
+    toolkit = toolkit_with_approver()
+
+    def act(call: PendingCall) -> None:
+        pick = next(each for each in call.card.widgets if getattr(each, "description", "") == "Mode")
+        pick.value = PermissionMode.EXPLORE
+
+    response = in_pipeline(toolkit, act, name="Gentoo")
+    assert toolkit.mode is PermissionMode.EXPLORE
+    assert response.state == "denied"
+    assert toolkit.log[1].words == "denied by mode explore"

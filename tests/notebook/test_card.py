@@ -1,0 +1,423 @@
+"""The approval card, without a page: what it shows, and what each button answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets
+import pandas as pd
+import pytest
+from ipywidgets.widgets import widget as registry
+
+from nbtoolkit.exception import ToolArgumentsError
+from nbtoolkit.notebook.widgets.card import ApprovalCard, settled_words
+from nbtoolkit.permission.approval import Approval, ApprovalRequest, Origin
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionDecision, PermissionMode, PermissionRule
+from tests.notebook.asking import HOSTILE, SCHEMA, Markup, Sample, request, rule, verdict
+
+ALLOW, ASK, DENY = PermissionBehavior.ALLOW, PermissionBehavior.ASK, PermissionBehavior.DENY
+
+
+class Asked:
+    """A card, the answers that it gave, and what a person finds on it."""
+
+    def __init__(self, asked: ApprovalRequest | None = None, **options: Any) -> None:
+        self.answers: list[Approval] = []
+        self.card = ApprovalCard(asked or request(), self._answer, **options)
+
+    def _answer(self, approval: Approval) -> bool:
+        self.answers.append(approval)
+        return len(self.answers) == 1
+
+    @property
+    def shown(self) -> list[Any]:
+        """The widgets that are on the page, in tab order."""
+        found: list[Any] = []
+
+        def walk(widget: Any) -> None:
+            if widget.layout.display == "none" or widget.layout.visibility == "hidden":
+                return
+            found.append(widget)
+            for child in getattr(widget, "children", ()):
+                walk(child)
+
+        walk(self.card.view)
+        return found
+
+    @property
+    def buttons(self) -> list[str]:
+        return [each.description.split("\n")[0] for each in self.shown if isinstance(each, ipywidgets.Button)]
+
+    @property
+    def page(self) -> Markup:
+        return Markup("".join(each.value for each in self.shown if isinstance(each, ipywidgets.HTML)))
+
+    def click(self, label: str) -> None:
+        next(
+            each
+            for each in self.card.widgets
+            if isinstance(each, ipywidgets.Button) and each.description.startswith(f"{label}\n")
+        ).click()
+
+    def field(self, name: str) -> Any:
+        return next(each for each in self.card.widgets if getattr(each, "description", "").startswith(name))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Any:
+    before = set(registry._instances)
+    yield
+    for model in [each for key, each in registry._instances.items() if key not in before]:
+        model.close()
+
+
+# -------------------------------------------------------------------------------------------------------- what it says
+
+
+def test_it_says_what_will_happen_who_asks_why_and_all_arguments_in_this_order() -> None:
+    asked = Asked(request(origin=Origin("agent", "analyst")))
+    text = asked.page.text
+    told = [
+        "summarise with species Gentoo, rows 5 and 1 more",
+        "Your function, asked by the agent analyst: sums up one species.",
+        "Asks because no rule allows summarise.",
+        "ArgumentValueType and limits",
+        "speciesGentoostring",
+        "rows5integer, 1 to 100, the default",
+        "loudfalseboolean, the default",
+    ]
+    at = [text.find(each) for each in told]
+    assert -1 not in at
+    assert at == sorted(at)
+    assert asked.buttons == ["Allow once", "Always allow …", "Deny", "Edit", "Answer instead"]
+
+
+def test_a_variable_is_shown_as_what_it_is_with_its_first_rows() -> None:
+    frame = pd.DataFrame({"a": range(10_000)})
+    asked = Asked(request(tool_input={"sales": "sales"}, variables={"sales": frame}))
+    assert "variable sales, DataFrame 10,000 × 1First rows" in asked.page.text
+    assert "sales (DataFrame 10,000 × 1)" in asked.page.text
+
+
+def test_the_title_is_a_heading_and_the_buttons_name_their_call() -> None:
+    asked = Asked()
+    heading = next(attributes for _, attributes in asked.page.elements if attributes.get("role") == "heading")
+    assert heading["aria-level"] == "4"
+    for each in asked.card.widgets:
+        if isinstance(each, ipywidgets.Button):
+            assert each.description.split("\n")[1] == "summarise with species Gentoo, rows 5 and 1 more"
+            assert each.layout.width
+
+
+def test_every_input_has_a_name() -> None:
+    inputs = (ipywidgets.Text, ipywidgets.Textarea, ipywidgets.Dropdown, ipywidgets.Checkbox)
+    asked = Asked(set_mode=lambda _: None)
+    assert all(each.description for each in asked.card.widgets if isinstance(each, inputs))
+
+
+def test_a_command_is_shown_whole_with_the_verdict_of_each_part() -> None:
+    command = "uv run pytest -q && git push origin HEAD:main"
+    asked = Asked(
+        request(
+            Sample("Bash", origin="Built-in tool"),
+            {"command": command, "description": "Test and push"},
+            subjects=(
+                verdict("uv run pytest -q", ALLOW, "rule Bash(uv run pytest:*)"),
+                verdict("git push", ASK, "no rule"),
+            ),
+        )
+    )
+    text = asked.page.text
+    assert command in text
+    assert "which says: “Test and push”" in text
+    assert "uv run pytest -q✓ allowed · rule Bash(uv run pytest:*)" in text
+    assert "git push? asks · no rule" in text
+    assert "Asks because no rule allows git push" in text
+
+
+def test_what_a_server_says_stands_there_as_its_claim() -> None:
+    tool = Sample("mcp__hub__create", SCHEMA, "MCP server hub")
+    tool.is_mcp = True
+    tool.annotations = {"readOnlyHint": False, "openWorldHint": True}  # type: ignore[attr-defined]
+    text = Asked(request(tool)).page.text
+    assert "create on hub with" in text
+    assert "It describes the tool: “Sums up one species. ⏎ More about it.”" in text
+    assert "The server claims, unchecked: changes things · reaches the internet" in text
+    assert "mode default asks before MCP tools" in text
+
+
+def test_foreign_text_is_inert_wherever_it_stands() -> None:
+    tool = Sample(HOSTILE, {"type": "object", "properties": {HOSTILE: {"enum": [HOSTILE]}}}, HOSTILE)
+    tool.description = HOSTILE
+    tool.is_mcp = True
+    asked = Asked(
+        request(
+            tool,
+            {HOSTILE: HOSTILE, "lines": f"{HOSTILE}\n" * 5, "description": HOSTILE},
+            origin=Origin("agent", HOSTILE),
+            subjects=(verdict(HOSTILE, ASK, HOSTILE), verdict(HOSTILE, DENY, HOSTILE)),
+            decision=PermissionDecision(ASK, HOSTILE, HOSTILE),
+        )
+    )
+    asked.card.settle(HOSTILE)
+    assert "script" not in asked.page.tags
+    assert "img" not in asked.page.tags
+    assert not any(name.startswith("on") for _, attributes in asked.page.elements for name in attributes)
+    assert not {"\u202e", "\x1b", "\x00"} & set(
+        "".join(each.value for each in asked.shown if isinstance(each, ipywidgets.HTML))
+    )
+    assert not {"\u202e", "\x1b", "\x00"} & set(asked.card.plain)
+
+
+# -------------------------------------------------------------------------------------------------------- the answers
+
+
+def test_allow_once_answers_and_the_second_click_counts_no_more() -> None:
+    asked = Asked()
+    asked.click("Allow once")
+    asked.click("Allow once")
+    asked.click("Deny")
+    assert asked.answers == [Approval.allow()]
+
+
+def test_a_click_after_somebody_else_answered_changes_nothing() -> None:
+    asked = Asked()
+    asked._answer(Approval.deny())
+    asked.click("Allow once")
+    assert "Allow once" in asked.buttons
+    assert "running" not in asked.page.text
+
+
+def test_deny_takes_the_reason_if_there_is_one() -> None:
+    asked = Asked()
+    asked.click("Deny")
+    assert asked.answers == [Approval.deny()]
+    other = Asked()
+    other.field("Reason").value = "  not today "
+    other.click("Deny")
+    assert other.answers == [Approval.deny("not today")]
+    assert "Denied: “not today”" in other.page.text
+
+
+def test_enter_denies_only_where_a_reason_stands_and_leaving_the_field_does_not() -> None:
+    asked = Asked()
+    reason = asked.field("Reason")
+    reason._handle_custom_msg({"event": "submit"}, [])
+    assert asked.answers == []
+    reason.value = "no"
+    assert asked.answers == []
+    reason._handle_custom_msg({"event": "submit"}, [])
+    assert asked.answers == [Approval.deny("no")]
+
+
+def test_always_gives_the_edited_rules_and_the_scope() -> None:
+    asked = Asked()
+    asked.click("Always allow …")
+    rules = asked.field("Rule")
+    assert rules.value == "summarise(species=Gentoo)"
+    rules.value = "summarise(species=Gentoo)\n\nsummarise(rows<=10)\n"
+    asked.field("For").value = "project"
+    asked.click("Allow always")
+    assert asked.answers == [Approval.allow(["summarise(species=Gentoo)", "summarise(rows<=10)"], "project")]
+
+
+def test_a_rule_that_is_none_is_said_and_answers_nothing() -> None:
+    asked = Asked()
+    asked.click("Always allow …")
+    asked.field("Rule").value = "(("
+    asked.click("Allow always")
+    assert asked.answers == []
+    assert "doesn't start with a tool's name" in asked.page.text
+    assert ("div", {"class": "nbtk-bad", "role": "alert"}) in asked.page.elements
+
+
+def test_the_drawer_says_what_the_rules_would_have_allowed() -> None:
+    def counter(rules: Any) -> tuple[int, int]:
+        return 4 * len(rules), 20
+
+    asked = Asked(counter=counter)
+    asked.click("Always allow …")
+    assert "This rule would have allowed 4 of the last 20 calls. It ends when the function changes." in asked.page.text
+    asked.field("Rule").value = "a\nb"
+    assert "These rules would have allowed 8 of the last 20 calls." in asked.page.text
+
+
+def test_a_safety_question_offers_no_always_and_says_why() -> None:
+    asked = Asked(request(safety=True, suggested_rules=(rule("summarise"),)))
+    assert asked.buttons == ["Allow once", "Deny", "Edit", "Answer instead"]
+    assert not asked.card.may_remember
+    assert "it reads a secret; no rule can silence this, so “Always allow” isn't offered" in asked.page.text
+    assert not any("nbtk-primary" in each._dom_classes for each in asked.shown if isinstance(each, ipywidgets.Button))
+
+
+def test_always_is_withheld_where_a_part_could_not_be_shown() -> None:
+    asked = Asked(request(tool_input={"species": "A" * 1_000_000}))
+    assert "Always allow …" not in asked.buttons
+    assert "900,000 characters not shown" in asked.page.text
+    assert "too long to be shown" in asked.page.text
+
+
+def test_what_is_folded_counts_as_shown() -> None:
+    asked = Asked(request(tool_input={"species": "\n".join(f"line {i}" for i in range(500))}))
+    assert "498 more lines" in asked.page.text
+    assert "line 499" in asked.page.text
+    assert "Always allow …" in asked.buttons
+
+
+def test_without_a_suggested_rule_always_is_not_offered() -> None:
+    assert "Always allow …" not in Asked(request(suggested_rules=())).buttons
+
+
+def test_edit_answers_with_the_changed_arguments() -> None:
+    asked = Asked(validate=lambda edited: edited)
+    asked.click("Edit")
+    asked.field("rows").value = "7"
+    asked.field("loud").value = True
+    asked.click("Check and ask again")
+    assert asked.answers == [Approval.edit({"species": "Gentoo", "rows": 7, "loud": True})]
+
+
+def test_a_fault_stands_under_its_field_and_answers_nothing() -> None:
+    def validate(edited: dict[str, Any]) -> None:
+        raise ToolArgumentsError("summarise", ["rows: got 700, expected at most 100", "something else"])
+
+    asked = Asked(validate=validate)
+    asked.click("Edit")
+    asked.click("Check and ask again")
+    assert asked.answers == []
+    alerts = [each.value for each in asked.shown if isinstance(each, ipywidgets.HTML) and 'role="alert"' in each.value]
+    assert [Markup(each).text for each in alerts] == ["rows: got 700, expected at most 100", "something else"]
+    below = asked.shown.index(asked.field("rows")) + 1
+    assert "rows: got 700" in asked.shown[below].value
+
+
+def test_a_field_that_holds_no_json_is_said_before_anything_is_checked() -> None:
+    asked = Asked(validate=lambda _: pytest.fail("checked"))
+    asked.click("Edit")
+    asked.field("rows").value = "seven"
+    asked.click("Check and ask again")
+    assert asked.answers == []
+    assert "rows: must be JSON" in asked.page.text
+
+
+def test_many_arguments_are_edited_as_one_piece_of_json() -> None:
+    tool_input = {f"a{i}": i for i in range(30)}
+    asked = Asked(request(tool_input=tool_input))
+    asked.click("Edit")
+    asked.field("JSON").value = '{"a1": 5}'
+    asked.click("Check and ask again")
+    assert asked.answers == [Approval.edit({"a1": 5})]
+
+
+def test_an_argument_that_was_left_out_stays_out_and_null_stays_null() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "integer"}},
+    }
+    asked = Asked(request(Sample(schema=schema), {"a": None, "b": ""}))
+    asked.click("Edit")
+    asked.click("Check and ask again")
+    assert asked.answers == [Approval.edit({"a": None, "b": ""})]
+
+
+def test_the_person_can_give_the_result() -> None:
+    asked = Asked()
+    asked.click("Answer instead")
+    asked.click("Send as the result")
+    assert asked.answers == []
+    asked.field("Result").value = "42 rows"
+    asked.click("Send as the result")
+    assert asked.answers == [Approval.respond("42 rows")]
+
+
+def test_a_changed_mode_has_the_same_arguments_judged_again() -> None:
+    chosen: list[PermissionMode] = []
+    asked = Asked(set_mode=chosen.append, mode=PermissionMode.DEFAULT)
+    asked.field("Mode").value = PermissionMode.EXPLORE
+    assert chosen == [PermissionMode.EXPLORE]
+    assert asked.answers == [Approval.edit({"species": "Gentoo", "rows": 5, "loud": False})]
+    assert "Changed mode to explore · judging again …" in asked.page.text
+
+
+# --------------------------------------------------------------------------------------------------------- its states
+
+
+def test_one_drawer_is_open_at_a_time() -> None:
+    asked = Asked()
+    asked.click("Edit")
+    asked.click("Answer instead")
+    assert "Check and ask again" not in asked.buttons
+    assert "Send as the result" in asked.buttons
+    asked.click("Answer instead")
+    assert "Send as the result" not in asked.buttons
+
+
+def test_answered_it_says_how_in_the_buttons_place_and_keeps_its_room() -> None:
+    asked = Asked()
+    asked.click("Edit")
+    asked.click("Allow once")
+    assert asked.buttons == []
+    assert asked.card._actions.layout.visibility == "hidden"
+    assert "nbtk-pending" not in asked.card.view._dom_classes
+    assert asked.page.text.endswith("Allowed once · running …")
+
+
+@pytest.mark.parametrize(
+    ("approval", "words"),
+    [
+        (Approval.allow(), "Allowed once · running …"),
+        (Approval.allow(scope="cell"), "Allowed, and always for the rest of this cell · running …"),
+        (Approval.allow(scope="user"), "Allowed, and always everywhere · running …"),
+        (Approval.deny(), "Denied"),
+        (Approval.deny("no"), "Denied: “no”"),
+        (Approval.edit({}), "Edited · asking again …"),
+        (Approval.respond("x"), "Answered by you"),
+    ],
+)
+def test_each_answer_has_its_words(approval: Approval, words: str) -> None:
+    assert settled_words(approval) == words
+
+
+def test_closing_leaves_no_model_behind() -> None:
+    before = set(registry._instances)
+    card = Asked(set_mode=lambda _: None, counter=lambda _: (0, 0)).card
+    assert len(set(registry._instances) - before) < 80
+    card.close()
+    assert set(registry._instances) == before
+
+
+def test_a_card_that_cannot_be_drawn_says_how_to_answer() -> None:
+    plain = Asked().card.plain
+    assert plain == (
+        "[summarise] with species Gentoo, rows 5 and 1 more (waits for an answer: %toolkit approve | reject)"
+    )
+
+
+def test_the_sheet_names_nothing_outside_the_card() -> None:
+    from nbtoolkit.notebook.widgets.style import SHEET
+
+    sheet = SHEET.removeprefix("<style>").removesuffix("</style>")
+    flat = sheet.replace("@media (forced-colors:active){", "").replace("@container (max-width:560px){", "")
+    heads = [each.split("{")[0] for each in flat.split("}") if "{" in each]
+    assert heads
+    assert all(part.strip().startswith(".nbtk") for head in heads for part in split_selectors(head))
+    assert "<script" not in SHEET
+    assert "url(" not in SHEET
+
+
+def split_selectors(head: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for i, char in enumerate(head):
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            parts.append(head[start:i])
+            start = i + 1
+    return [*parts, head[start:]]
+
+
+def test_a_rule_names_its_source() -> None:
+    named = PermissionRule.parse("summarise", ASK, "nbtoolkit.toml")
+    each = verdict("summarise", ASK, "says so")
+    each.rule = named
+    asked = Asked(request(subjects=(each,), decision=PermissionDecision(ASK, "x", "Rule: summarise")))
+    assert "Asks because the rule ask summarise (nbtoolkit.toml) says so" in asked.page.text

@@ -1,0 +1,146 @@
+"""Answers where nobody clicks: planned ones first, then the policy of the environment."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from nbtoolkit.notebook import headless
+from nbtoolkit.notebook.answers import parse_answers
+from nbtoolkit.notebook.headless import POLICY, Answers, policy_answer
+from nbtoolkit.permission.approval import Approval, ApprovalRequest
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
+from nbtoolkit.permission.subject import Match, Step, Subject, SubjectVerdict
+from tests.notebook.asking import Sample, request
+
+
+def answers(text: str) -> Answers:
+    return Answers(parse_answers(text, lines=True))
+
+
+def answer(planned: Answers, asked: ApprovalRequest | None = None) -> Approval | None:
+    return asyncio.run(planned.answer(asked or request()))
+
+
+def policy(asked: ApprovalRequest | None = None) -> Approval | None:
+    return asyncio.run(policy_answer(asked or request()))
+
+
+@pytest.fixture(autouse=True)
+def no_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(POLICY, raising=False)
+    monkeypatch.setattr(headless, "_scripts", {})
+
+
+# ---------------------------------------------------------------------------------------------------- planned answers
+
+
+def test_answers_without_a_rule_are_given_in_order_once_each() -> None:
+    planned = answers("allow\ndeny: no\nrespond: 42")
+    assert [answer(planned) for _ in range(4)] == [
+        Approval.allow(by="script"),
+        Approval.deny("no", by="script"),
+        Approval.respond("42", by="script"),
+        None,
+    ]
+
+
+def test_an_answer_with_a_rule_is_given_every_time_and_before_those_in_order() -> None:
+    planned = answers("deny: other\nsummarise(species=Gentoo) -> allow")
+    assert answer(planned) == Approval.allow(by="script")
+    assert answer(planned) == Approval.allow(by="script")
+    assert answer(planned, request(tool_input={"species": "Adelie"})) == Approval.deny("other", by="script")
+    assert answer(planned, request(tool_input={"species": "Adelie"})) is None
+
+
+def test_a_rule_without_content_names_every_call_of_its_tool() -> None:
+    planned = answers("other -> deny\nsummarise -> allow")
+    assert answer(planned) == Approval.allow(by="script")
+    assert answer(planned, request(Sample("third"))) is None
+
+
+def test_a_servers_rule_covers_its_tools() -> None:
+    tool = Sample("mcp__hub__create")
+    tool.mcp_name = "hub"
+    assert answer(answers("mcp__hub -> allow"), request(tool)) == Approval.allow(by="script")
+
+
+class Command(Subject):
+    __slots__ = ()
+
+    def matches(self, rule: PermissionRule, base: str) -> Match:
+        return Match.YES if self.text.startswith((rule.rule_content or "").removesuffix(":*")) else Match.NO
+
+
+def command(*texts: str) -> ApprovalRequest:
+    parts = tuple(
+        SubjectVerdict(Command(kind="command", text=text), PermissionBehavior.ASK, "", Step.MODE) for text in texts
+    )
+    return request(Sample("Bash"), {"command": " && ".join(texts)}, subjects=parts)
+
+
+def test_to_allow_a_command_every_part_must_be_covered_to_deny_it_one() -> None:
+    both = command("git status", "curl x")
+    assert answer(answers("Bash(git status:*) -> allow"), both) is None
+    assert answer(answers("Bash(git status:*) -> allow"), command("git status")) == Approval.allow(by="script")
+    assert answer(answers("Bash(curl:*) -> deny: no net"), both) == Approval.deny("no net", by="script")
+
+
+def test_a_safety_question_is_allowed_only_by_an_answer_that_names_it() -> None:
+    blind = answer(answers("allow"), request(safety=True))
+    assert blind is not None
+    assert blind.kind == "deny"
+    assert blind.by == "policy"
+    assert "summarise -> allow" in str(blind.reason)
+    assert answer(answers("summarise -> allow"), request(safety=True)) == Approval.allow(by="script")
+
+
+def test_always_never_outlives_a_safety_question() -> None:
+    given = answer(answers("summarise -> always"), request(safety=True))
+    assert given == Approval.allow(by="script")
+
+
+# ------------------------------------------------------------------------------------------------------------- policy
+
+
+def test_without_a_policy_nothing_is_said() -> None:
+    assert policy() is None
+
+
+def test_allow_answers_every_question_but_safety(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(POLICY, "allow")
+    assert policy() == Approval.allow(by="policy")
+    safety = policy(request(safety=True))
+    assert safety is not None
+    assert safety.kind == "deny"
+
+
+@pytest.mark.parametrize("value", ["deny", "replay", "Allow", "yes", "script:", "script:/nowhere/answers.txt"])
+def test_every_other_value_denies_and_says_why(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(POLICY, value)
+    given = policy()
+    assert given is not None
+    assert given.kind == "deny"
+    assert POLICY in str(given.reason)
+
+
+def test_a_script_goes_on_where_it_stood_and_denies_at_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "answers.txt"
+    script.write_text("# two answers\nallow\nrespond: 42\n", encoding="utf-8")
+    monkeypatch.setenv(POLICY, f"script:{script}")
+    given = [policy() for _ in range(3)]
+    assert given[:2] == [Approval.allow(by="script"), Approval.respond("42", by="script")]
+    assert given[2] is not None
+    assert given[2].kind == "deny"
+
+
+def test_a_script_with_a_mistake_denies_and_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "answers.txt"
+    script.write_text("alow\n", encoding="utf-8")
+    monkeypatch.setenv(POLICY, f"script:{script}")
+    given = policy()
+    assert given is not None
+    assert given.kind == "deny"
+    assert "alow" in str(given.reason)
