@@ -25,13 +25,23 @@ def shared_kernel(kernel_env: KernelEnvironment, tmp_path_factory: pytest.TempPa
 def kernel(shared_kernel: KernelProcess) -> Iterator[KernelProcess]:
     """A kernel that is idle; one that a test has left otherwise is started anew, and the test fails."""
     yield shared_kernel
+    check = FrontEnd(shared_kernel, widgets=False)
     try:
-        check = FrontEnd(shared_kernel, widgets=False).connect()
-        check.run("get_ipython().reset(new_session=False, aggressive=False) if False else None").ok()
-        check.close()
+        check.connect()
+        check.run("assert not scheduling.pending()").ok()
     except AssertionError:
         shared_kernel.restart()
         raise
+    finally:
+        check.close()
+
+
+@pytest.fixture
+def fresh_kernel(kernel: KernelProcess) -> Iterator[KernelProcess]:
+    """A kernel that the test may leave in any state."""
+    kernel.restart()
+    yield kernel
+    kernel.restart()
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ class KernelProcess:
     def _start(self) -> None:
         self.context = zmq.Context()
         file = str(self.folder / f"connection-{uuid.uuid4().hex}.json")
-        _, self.connection = write_connection_file(file)
+        _, self.connection = write_connection_file(file, key=uuid.uuid4().hex.encode())
         argv = [part.format(connection_file=file) for part in self.environment.argv]
         env = {
             **os.environ,
@@ -59,7 +59,7 @@ class KernelProcess:
         self.process = subprocess.Popen(argv, cwd=self.folder, env=env, stdout=self.log, stderr=self.log)
         self.version = self.environment.release
         page = FrontEnd(self, widgets=False)
-        page.connect(first=True)
+        page.connect()
         page.run("import stub, asyncio, threading, time\nfrom nbtoolkit.notebook import scheduling\nscheduling.install()").ok()
         page.close()
 
@@ -80,7 +80,7 @@ class KernelProcess:
         self.process.kill()
         self.process.wait(PATIENCE)
         self.log.close()
-        self.context.term()
+        self.context.destroy(linger=0)
 
     def restart(self) -> None:
         self.stop()
@@ -265,7 +265,7 @@ class FrontEnd:
         return "\n".join(lines)
 
     # -------------------------------------------------------------- connecting
-    def connect(self, *, first: bool = False) -> FrontEnd:
+    def connect(self) -> FrontEnd:
         """Do what a page does when it opens: nothing shows before the kernel has answered."""
         deadline = time.monotonic() + PATIENCE
         asked = self.send("shell", "kernel_info_request", {})
@@ -273,7 +273,7 @@ class FrontEnd:
             if time.monotonic() > deadline:
                 raise AssertionError(f"the kernel does not answer a page that connects\n{self.transcript()}")
             self._live(0.5)
-            if first and not self.idle and asked in self.replies:  # the subscription came late: ask again
+            if not self.idle and asked in self.replies:  # the subscription came late: ask again
                 asked = self.send("shell", "kernel_info_request", {})
         return self
 

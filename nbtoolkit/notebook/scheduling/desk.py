@@ -26,6 +26,9 @@ class Waiter(Protocol):
     def queued(self, message: Message) -> None:
         """An execute_request waits behind the cell that asks."""
 
+    def stopped(self, message: Message) -> None:
+        """The cell of this request was ended by the stop button."""
+
 
 waiting: dict[str, Waiter] = {}
 overtakers: list[Overtaker] = []

@@ -138,10 +138,10 @@ class Run:
             self.task._log_destroy_pending = False  # type: ignore[attr-defined]
         elif raised is None and not self.stop_asked:
             return self.task.result()
-        elif not self.task.cancelled():
-            raised = raised or KeyboardInterrupt()
-            raised.__context__ = self.task.exception()
-        raise raised or KeyboardInterrupt
+        failure = self.task.exception() if self.task.done() and not self.task.cancelled() else None
+        if raised is not None:
+            raise raised
+        raise KeyboardInterrupt from failure
 
     def _finished(self) -> bool:
         return self.task.done() or self.given_up

@@ -44,6 +44,7 @@ class Inbox:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.cell: Message | None = None
+        self.last_cell: Message = {}
         self.held: deque[Frames] = deque()
         self.queued: dict[str, Message] = {}
         # True while a message is between the socket and the place where it is kept: no moment for an interrupt.
@@ -62,16 +63,17 @@ class Inbox:
             return self._filter
 
         events = kernels.shell().events
-        events.register("pre_execute", self._cell_begins)
-        events.register("post_execute", self._cell_ends)
+        # Not pre_execute and post_execute, which every comm message triggers as well.
+        events.register("pre_run_cell", self._cell_begins)
+        events.register("post_run_cell", self._cell_ends)
         desk.on_change.append(self._poke)
         self._undo = [
             self.kernel.set_filter(make),
-            lambda: events.unregister("pre_execute", self._cell_begins),
-            lambda: events.unregister("post_execute", self._cell_ends),
+            lambda: events.unregister("pre_run_cell", self._cell_begins),
+            lambda: events.unregister("post_run_cell", self._cell_ends),
             lambda: desk.on_change.remove(self._poke),
         ]
-        self.cell = self.kernel.parent()
+        self.cell = self.last_cell = self.kernel.parent()
 
     def uninstall(self) -> None:
         """Take filter and followers out again."""
@@ -81,14 +83,19 @@ class Inbox:
                 undo()
         self._undo = []
 
-    def _cell_begins(self) -> None:
+    def _cell_begins(self, _info: object) -> None:
         if threading.current_thread() is threading.main_thread():  # not a subshell's cell
-            self.cell = self.kernel.parent()
+            self.cell = self.last_cell = self.kernel.parent()
 
-    def _cell_ends(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self.cell = None
-            self.release()
+    def _cell_ends(self, result: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self.cell = None
+        self.release()
+        if isinstance(getattr(result, "error_in_exec", None), KeyboardInterrupt | asyncio.CancelledError):
+            # The stop must also reach what the cell has asked from threads, where no signal arrives.
+            for waiter in list(desk.waiting.values()):
+                waiter.stopped(self.last_cell)
 
     def _filter(self, frames: Frames) -> Any:
         self.release()

@@ -11,13 +11,14 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nbtoolkit.notebook.scheduling.inbox import inbox
 from nbtoolkit.notebook.scheduling.kernel import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from nbtoolkit.notebook.scheduling.kernel import Message
+    from nbtoolkit.notebook.scheduling.kernel import Kernel, Message
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,27 @@ class Origin:
 def origin() -> Origin:
     """Return the asking cell, with an empty parent outside a kernel."""
     current = kernel()
-    parent = {} if current is None else current.parent()
+    parent = {} if current is None else _asking(current)
     if current is None or not parent:
         return Origin({}, None, None, None)
     return Origin(parent, cell_id(parent), current.execution_count, session(parent))
+
+
+def _asking(current: Kernel) -> Message:
+    """The asking cell's request.
+
+    For a widget's callback, and for a thread whose context ipykernel 7 doesn't know, the parent is whatever message came
+    last; the cell that ran last is the one whose output a person sees.
+    """
+    parent = current.parent()
+    if _kind(parent) == "execute_request":
+        return parent
+    box = inbox()
+    return parent if box is None else box.last_cell or parent
+
+
+def _kind(message: Message) -> str:
+    return str((message.get("header") or {}).get("msg_type", ""))
 
 
 def cell_id(message: Message) -> str | None:
@@ -81,5 +99,5 @@ def publish(
         "metadata": dict(metadata or {}),
         "transient": {} if display_id is None else {"display_id": display_id},
     }
-    current.send("update_display_data" if update else "display_data", content, parent or current.parent())
+    current.send("update_display_data" if update else "display_data", content, parent or _asking(current))
     return True

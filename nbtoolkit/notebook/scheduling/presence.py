@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nbtoolkit.notebook.scheduling.inbox import MARK
 from nbtoolkit.notebook.scheduling.kernel import kernel
 from nbtoolkit.notebook.scheduling.latch import Latch
+from nbtoolkit.notebook.scheduling.output import origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +60,7 @@ def presence() -> Presence:
         if sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty():
             return Presence(Means.INPUT, "a terminal without a kernel")
         return Presence(Means.NOBODY, "no kernel and no terminal")
-    if not current.allows_input(current.parent()):
+    if not current.allows_input(origin().parent):
         return Presence(Means.NOBODY, "the front end allows no interaction (allow_stdin is false)")
     if importlib.util.find_spec("ipywidgets") is None:
         return Presence(Means.INPUT, "ipywidgets is not installed in the kernel's environment")

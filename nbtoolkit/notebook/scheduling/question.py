@@ -99,6 +99,11 @@ class Question:
         for message in box.behind(self.origin.parent) if box is not None else ():
             self.queued(message)
 
+    def stopped(self, message: Message) -> None:
+        """End the wait when it was this cell that asked."""
+        if _same(message, self.origin.parent):
+            self.cancel()
+
     def queued(self, message: Message) -> None:
         """Show the prompt below a queued request as well, when that is what took it off the screen."""
         if not self.shown_under or any(_same(message, seen) for seen in self.shown_under):

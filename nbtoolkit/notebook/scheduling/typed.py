@@ -17,6 +17,7 @@ from nbtoolkit.notebook.scheduling import desk
 from nbtoolkit.notebook.scheduling.drive import attend
 from nbtoolkit.notebook.scheduling.kernel import kernel
 from nbtoolkit.notebook.scheduling.latch import TICK
+from nbtoolkit.notebook.scheduling.output import origin
 from nbtoolkit.notebook.scheduling.presence import NobodyAnswers
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ async def ask_by_input(prompt: str, timeout: float | None = None) -> str:
     current = kernel()
     if current is None:
         return await _from_terminal(prompt, timeout)
-    parent = current.parent()
+    parent = origin().parent
     if not current.allows_input(parent):
         raise NobodyAnswers("the front end allows no interaction (allow_stdin is false)")
     for stream in (sys.stdout, sys.stderr):
