@@ -6,6 +6,7 @@ are kept out of every repr.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -15,7 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["HttpMCPConfig", "MCPConfig", "StdioMCPConfig", "hidden_url"]
+__all__ = ["HttpMCPConfig", "MCPConfig", "StdioMCPConfig", "hidden_args", "hidden_url"]
+
+# Options whose value is likely a secret.
+_SECRET = re.compile(r"(?i)(token|secret|passw|api-?_?key|credential|auth)")
 
 
 class StdioMCPConfig(BaseModel):
@@ -43,10 +47,11 @@ class StdioMCPConfig(BaseModel):
         import shlex
 
         env = "".join(f"{name}=… " for name in self.env or ())
-        return env + shlex.join([self.command, *(self.args or ())])
+        return env + shlex.join(hidden_args([self.command, *(self.args or ())]))
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        return _hiding(super().__repr_args__(), "env")
+        for name, value in _hiding(super().__repr_args__(), "env"):
+            yield name, hidden_args(value) if name == "args" and value else value
 
 
 class HttpMCPConfig(BaseModel):
@@ -84,6 +89,22 @@ MCPConfig = Annotated[StdioMCPConfig | HttpMCPConfig, Field(discriminator="type"
 def _hiding(args: Iterable[tuple[str | None, Any]], secret: str) -> Iterable[tuple[str | None, Any]]:
     for name, value in args:
         yield name, dict.fromkeys(value, "…") if name == secret and value else value
+
+
+def hidden_args(words: list[str]) -> list[str]:
+    """The words of a command, without the values of options that sound like secrets."""
+    shown: list[str] = []
+    hide = False
+    for word in words:
+        option, given, _ = word.partition("=")
+        if hide and not word.startswith("-"):
+            shown.append("…")
+        elif given and _SECRET.search(option):
+            shown.append(f"{option}=…")
+        else:
+            shown.append(hidden_url(word) if "://" in word else word)
+        hide = not given and word.startswith("-") and _SECRET.search(word) is not None
+    return shown
 
 
 def hidden_url(url: str) -> str:
