@@ -214,12 +214,16 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def change_file(
-    path: Path, change: Callable[[TOMLDocument, bytes | None], None], *, private: bool = False
-) -> tuple[bytes | None, bytes]:
-    """Change a file in place, and give its content before and after.
+    path: Path,
+    change: Callable[[TOMLDocument, bytes | None], None],
+    *,
+    private: bool = False,
+    then: Callable[[bytes | None, bytes], None] | None = None,
+) -> None:
+    """Change a file in place.
 
-    ``change`` gets the document and the content that it was read from, under the lock; what it raises leaves the file
-    as it was.
+    ``change`` gets the document and the content that it was read from; what it raises leaves the file as it was.
+    ``then`` gets the content before and after. Both run under the lock, and may not change a file in the same folder.
     """
     import tomlkit
 
@@ -234,7 +238,8 @@ def change_file(
             parse_toml(after, target)
             if after != before:
                 _replace(target, after, private=private)
-            return before, after
+            if then is not None:
+                then(before, after)
     except OSError as fault:
         raise StoreError(f"{str(path)!r} can't be written: {fault.strerror or fault}.") from fault
 

@@ -183,8 +183,8 @@ class Store:
     def _accept(self, content: str) -> str | None:
         key = str(self.project_path)
         self._accepted_here[key] = content
-        if self.user_path is None:
-            return "There is no home folder to write to: accepted for this kernel."
+        if self.user_path is None or self.user_path.parent.resolve() == self.project_path.parent.resolve():
+            return "It can't be kept in a file of your own here: accepted for this kernel."
 
         def change(document: TOMLDocument, _: bytes | None) -> None:
             import tomlkit
@@ -255,13 +255,18 @@ class Store:
             raise StoreError(f"{str(self.project_path)!r} isn't accepted as it is, so nothing is saved in it.")
 
     def _write(self, path: Path, change: Any, scope: Scope) -> None:
-        before, after = change_file(path, change, private=scope == "user")
-        if scope != "project":
+        if scope == "user":
+            change_file(path, change, private=True)
             return
-        if before is None or self._known() == digest(before):
-            self._accept(digest(after))
-            self.accepted = True
-        self.project_digest = digest(after)
+
+        def written(before: bytes | None, after: bytes) -> None:
+            # Before another kernel may look: what this person changes in an accepted file stays accepted.
+            if before is None or self._known() == digest(before):
+                self._accept(digest(after))
+                self.accepted = True
+            self.project_digest = digest(after)
+
+        change_file(path, change, then=written)
         self.grants.base = str(path.parent)
 
 
