@@ -20,14 +20,16 @@ from nbtoolkit.mcp.interaction import ElicitationHandler, Interaction, SamplingH
 from nbtoolkit.mcp.naming import tool_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     import mcp_types
 
     from nbtoolkit.mcp.changes import DefinitionChange
     from nbtoolkit.mcp.connection import Connection
+    from nbtoolkit.mcp.session import Session
     from nbtoolkit.mcp.status import ServerStatus
     from nbtoolkit.mcp.tool import MCPTool
+    from nbtoolkit.message import DataBlock, TextBlock
 
 __all__ = ["MCPClient"]
 
@@ -242,6 +244,61 @@ class MCPClient(BaseModel):
         return await self._run(
             self._connection.call(name, arguments, self.execution_timeout, on_progress, here(), expected)
         )
+
+    # ------------------------------------------------------------------------------- what servers offer beside tools
+    async def list_resources(self) -> list[mcp_types.Resource]:
+        """The server's resources, all pages; none where it has none to offer."""
+        return await self._fetch(lambda session: session.offered("list_resources", "resources"))
+
+    async def list_resource_templates(self) -> list[mcp_types.ResourceTemplate]:
+        """The patterns of URIs that the server can read."""
+        return await self._fetch(lambda session: session.offered("list_resource_templates", "resource_templates"))
+
+    async def read_resource(self, uri: str) -> list[TextBlock | DataBlock]:
+        """A resource's contents; all of it is the server's."""
+        from nbtoolkit.mcp.content import resource_block
+
+        result = await self._fetch(lambda session: session.ask("read_resource", uri))
+        return [resource_block(each) for each in result.contents]
+
+    async def list_prompts(self) -> list[mcp_types.Prompt]:
+        """The server's prompts, all pages; none where it has none to offer."""
+        return await self._fetch(lambda session: session.offered("list_prompts", "prompts"))
+
+    async def get_prompt(self, name: str, /, **arguments: str) -> list[tuple[str, TextBlock | DataBlock]]:
+        """A prompt's messages, as pairs of role and content."""
+        from nbtoolkit.mcp.content import to_block
+
+        result = await self._fetch(lambda session: session.ask("get_prompt", name, arguments))
+        return [(message.role, to_block(message.content)) for message in result.messages]
+
+    async def complete(
+        self,
+        argument: str,
+        value: str,
+        *,
+        prompt: str | None = None,
+        template: str | None = None,
+        given: dict[str, str] | None = None,
+    ) -> list[str]:
+        """The server's proposals for an argument of a prompt or of a resource template; ``given`` are the others."""
+        import mcp_types
+
+        if (prompt is None) == (template is None):
+            raise ValueError("complete() takes prompt= or template=, one of the two")
+        reference: mcp_types.PromptReference | mcp_types.ResourceTemplateReference
+        if prompt is not None:
+            reference = mcp_types.PromptReference(name=prompt)
+        else:
+            reference = mcp_types.ResourceTemplateReference(uri=str(template))
+        pair = {"name": argument, "value": value}
+        result = await self._fetch(lambda session: session.ask("complete", reference, pair, given))
+        return list(result.completion.values)
+
+    async def _fetch(self, ask: Callable[[Session], Awaitable[T]]) -> T:
+        from nbtoolkit.mcp.caller import here
+
+        return await self._run(self._connection.fetch(ask, here()))
 
     # --------------------------------------------------------------------------------------------------- the rest
     def status(self) -> ServerStatus:

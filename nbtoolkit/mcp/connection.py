@@ -188,6 +188,16 @@ class Connection:
             await session.wait_over(LAST_WORDS_SECONDS)
             raise explain(session, session.error) from error
 
+    async def fetch(self, ask: Callable[[Session], Awaitable[T]], caller: Caller) -> T:
+        """Make a request that is no tool's run, with the headers of now."""
+        headers = self.headers.current()
+        async with self.interaction.called_by(caller, None), self.use() as session:
+            kept = snapshot.set(headers)
+            try:
+                return await self.request(session, ask(session))
+            finally:
+                snapshot.reset(kept)
+
     # -------------------------------------------------------------------------------------------------- the calls
     async def call(
         self,

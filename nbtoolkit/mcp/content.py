@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import mcp_types
 
-__all__ = ["to_block", "to_chunk"]
+__all__ = ["resource_block", "to_block", "to_chunk"]
 
 Block = TextBlock | DataBlock
 
@@ -32,9 +32,16 @@ def _media(content: Any) -> Block:
 
 
 def _embedded(content: Any) -> Block:
-    resource = content.resource
+    block = resource_block(content.resource)
+    if isinstance(block, TextBlock):
+        block.text = f"[{content.resource.uri}]\n{block.text}"
+    return block
+
+
+def resource_block(resource: Any) -> Block:
+    """A resource's contents as a block."""
     if hasattr(resource, "text"):
-        return TextBlock(text=f"[{resource.uri}]\n{resource.text}")
+        return TextBlock(text=resource.text)
     return _data(resource.blob, resource.mime_type, str(resource.uri))
 
 

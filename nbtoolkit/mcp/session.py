@@ -228,6 +228,23 @@ class Session:
             cursor = following
         return items
 
+    async def offered(self, method: str, field: str) -> list[Any]:
+        """Every item of a list that a server need not have; none where it hasn't."""
+        from mcp import MCPError
+        from mcp_types import METHOD_NOT_FOUND
+
+        try:
+            return await self.pages(method, field)
+        except MCPError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            return []
+
+    async def ask(self, method: str, *args: Any) -> Any:
+        """One request of the SDK's client, within the limit for what isn't a tool's run."""
+        async with asyncio.timeout(REQUEST_SECONDS):
+            return await getattr(self._open_client(), method)(*args)
+
     async def call_tool(self, name: str, arguments: dict[str, Any], on_progress: Any) -> mcp_types.CallToolResult:
         """Call a tool; a server that ends meanwhile ends the call with an MCPError."""
         return await self._open_client().call_tool(name, arguments, progress_callback=on_progress)
