@@ -11,7 +11,7 @@ from nbtoolkit.notebook.arguments import parse_arguments
 from nbtoolkit.notebook.command import CommandError, Spec, nearest
 from nbtoolkit.notebook.grammar import SPECS
 from nbtoolkit.notebook.session import Session, mistakes, one_of, result_is_used
-from nbtoolkit.notebook.text import box, code, columns, count, safe, soft, table
+from nbtoolkit.notebook.text import box, code, count, safe, soft, table
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.function import FunctionTool
@@ -21,6 +21,7 @@ from nbtoolkit.tool.schemas import FORMATS, SchemaCache
 if TYPE_CHECKING:
     from nbtoolkit.notebook.command import Command
     from nbtoolkit.notebook.tables import Bundle
+    from nbtoolkit.permission.report import RuleFault
 
 __all__ = ["ACTIONS", "Action"]
 
@@ -116,9 +117,13 @@ def show_help(session: Session, command: Command) -> None:
 
 
 def _overview() -> Bundle:
-    rows = [(spec.usage, spec.does) for spec in SPECS.values()]
-    more = "A whole value $name or {expression} is that Python value; %toolkit help SUB says more about one."
-    plain = columns(["Written", "Does"], [list(row) for row in rows])
+    # One sentence each; the rest is for `help SUB`.
+    rows = [
+        (spec.usage, spec.does.partition("; ")[0].partition(": ")[0].partition(". ")[0].rstrip("."))
+        for spec in SPECS.values()
+    ]
+    more = "%toolkit help SUB says more about one."
+    plain = "\n".join(f"{usage}\n    {does}" for usage, does in rows)
     markup = table(["Written", "Does"], [[code(usage), safe(does)] for usage, does in rows])
     return {"text/plain": f"{plain}\n{more}", "text/html": box(markup + soft(safe(more)))}
 
@@ -292,13 +297,29 @@ def add_rules(session: Session, command: Command) -> None:
     """Add rules."""
     with mistakes():
         rules = [session.toolkit.add_rule(text, PermissionBehavior(command.name)) for text in _texts(session, command)]
-    session.show(render.rules_table(rules))
+    faults = [fault for fault in _rule_faults(session) if fault.rule in rules]
+    session.show(joined(render.rules_table(rules), *(tables.message(str(fault)) for fault in faults)))
+
+
+def _rule_faults(session: Session) -> list[RuleFault]:
+    return session.toolkit.engine.report([tool for _, tool in session.tools()])
 
 
 @action("rules")
-def rules(session: Session, command: Command) -> None:  # noqa: ARG001
-    """Show the rules."""
-    session.show(render.rules_table(session.toolkit.rules))
+def rules(session: Session, command: Command) -> None:
+    """Show the rules, the files' read anew where that is asked for."""
+    toolkit = session.toolkit
+    notes: list[str] = []
+    if command.words:
+        one_of(command.words[0].text, ["reload"], "way to show rules")
+        store = toolkit.engine.store
+        if store is None:
+            raise CommandError("no files of rules are in use here, so there is nothing to read again")
+        notes += [str(problem) for problem in store.load()]
+        store.apply(toolkit.state.permission_context)
+        notes += [f"Withheld until the project's file is accepted: {each}" for each in store.withheld]
+    notes += [str(fault) for fault in _rule_faults(session)]
+    session.show(joined(render.rules_table(toolkit.rules), *map(tables.message, notes)))
 
 
 @action("forget")

@@ -88,6 +88,15 @@ _TABLE = (
     Spec("mcp log", "NAME", "Show what a server wrote to stderr.", least=1, most=1, kinds=("server",)),
     Spec("mcp restart", "NAME", "Close a server and start it again.", least=1, most=1, kinds=("server",)),
     Spec("mcp remove", "NAME", "Close a server and take its tools out.", least=1, most=1, kinds=("server",)),
+    Spec(
+        "skill add",
+        "DIR",
+        "Add the skill in a folder; with --scan-subdir, those of all folders below it.",
+        (Option("--scan-subdir"),),
+        least=1,
+        most=1,
+    ),
+    Spec("skill list", "", "List the skills."),
     Spec("mode", "[MODE]", "Show or set the permission mode.", most=1, kinds=("mode",)),
     Spec(
         "allow",

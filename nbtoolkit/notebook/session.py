@@ -102,7 +102,7 @@ class Session:
         transformed = shell.transform_cell(source)  # type: ignore[no-untyped-call]
         # One line further down, as in the cell: its first line is the magic.
         text = "\n" + transformed
-        name = shell.compile.cache(text, shell.execution_count, raw_code=source)
+        name = shell.compile.cache(text, shell.displayhook.prompt_count, raw_code=source)
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         with shell.compile.extra_flags(flags):
             tree = shell.transform_ast(shell.compile.ast_parse(text, filename=name))  # type: ignore[no-untyped-call]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,12 +16,14 @@ from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 from nbtoolkit import hooks
+from nbtoolkit.mcp import MCPClient, StdioMCPConfig
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.notebook import magics, questions, scheduling
 from nbtoolkit.notebook.approver import InlineApprover
 from nbtoolkit.notebook.completion import Matcher
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
 from nbtoolkit.permission.rule import PermissionMode
+from nbtoolkit.permission.store import Store
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.group import ToolGroup
 from nbtoolkit.tool.toolkit import Toolkit
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 
     from nbtoolkit.tool.result import ToolResponse
     from nbtoolkit.tool.run import ToolCall
+
+PLAIN = Path(__file__).parent.parent / "mcp" / "servers" / "plain.py"
 
 
 def add(a: int, b: int = 1) -> int:
@@ -419,6 +425,105 @@ def test_an_error_ends_a_grant_too(desk: Desk) -> None:
     assert isinstance(desk.run("%%toolkit grant echo\n1 / 0").error, ZeroDivisionError)
     desk.ok("%toolkit call echo text=a")
     assert len(desk.asked) == 1
+
+
+def test_a_rule_that_matches_nothing_is_said_where_it_is_added(desk: Desk) -> None:
+    text = desk.ok("%toolkit deny echos").text
+    assert "deny echos (user):" in text
+    assert text in desk.ok("%toolkit rules").text
+
+
+def test_rules_are_read_again_from_their_files(desk: Desk, tmp_path: Path) -> None:
+    assert desk.fault("%toolkit rules reload").startswith("no files of rules are in use here")
+    project = tmp_path / "nbtoolkit.toml"
+    project.write_text('deny = ["echo(text=bye)"]\nallow = ["echo"]\n')
+    desk.toolkit.engine.store = Store(desk.toolkit.grants, tmp_path, user=tmp_path / "user.toml")
+    text = desk.ok("%toolkit rules reload").text
+    assert "echo(text=bye)" in text
+    assert "Withheld until the project's file is accepted: allow echo" in text
+    assert [str(rule) for rule in desk.toolkit.rules] == ["echo(text=bye)"]
+
+
+# ---------------------------------------------------------------------------------------------------- servers, skills
+
+
+def test_a_server_is_attached_listed_used_and_removed(desk: Desk) -> None:
+    desk.shell.user_ns.update(sys=sys, server=str(PLAIN), token="s3cret")
+    text = desk.ok("%toolkit mcp add plain {sys.executable} -S $server --env TOKEN=$token --timeout 20").text
+    assert "mcp__plain__echo" in text
+    assert "s3cret" not in desk.ok("%toolkit mcp list").text
+    desk.ok("r = %toolkit call mcp__plain__echo text=hi")
+    assert "hi" in desk.shell.user_ns["r"].text
+    client = desk.toolkit.mcps[0]
+    assert isinstance(client.mcp_config, StdioMCPConfig)
+    assert (client.mcp_config.env, client.execution_timeout) == ({"TOKEN": "s3cret"}, 20.0)
+    assert "mcp__plain__echo" in desk.ok("%toolkit mcp tools plain").text
+    assert "mcp__plain__echo" in desk.ok("%toolkit mcp restart plain").text
+    assert desk.ok("%toolkit mcp log plain").text
+    assert desk.ok("%toolkit mcp remove plain").text == "Closed and removed the server plain."
+    assert desk.toolkit.mcps == []
+    assert not client.is_connected
+
+
+def test_a_server_of_the_same_name_takes_the_place_of_the_one_before(desk: Desk) -> None:
+    desk.shell.user_ns.update(sys=sys, server=str(PLAIN))
+    desk.ok("%toolkit mcp add plain {sys.executable} -S $server")
+    before = desk.toolkit.mcps[0]
+    text = desk.ok("%toolkit mcp add plain {sys.executable} -S $server --enable echo,sleep --disable die").text
+    assert not before.is_connected
+    assert "2 tools" in text
+    assert [client.name for client in desk.toolkit.mcps] == ["plain"]
+    desk.ok("%toolkit mcp remove plain")
+
+
+def test_a_server_that_does_not_start_is_one_line_and_its_own_last_words(desk: Desk) -> None:
+    desk.shell.user_ns.update(sys=sys)
+    ran = desk.run("""%toolkit mcp add bad {sys.executable} -c "import sys; sys.exit('no key')" """)
+    assert type(ran.error).__name__ == "CommandError"
+    lines = ran.stdout.strip().splitlines()
+    assert lines[0].startswith("CommandError: The MCP server 'bad' can't be reached")
+    assert lines[1:] == ["The last lines it wrote:", "no key"]
+    assert desk.toolkit.mcps == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("x https://localhost/mcp extra", "'extra' is too much behind a URL"),
+        ("x https://localhost/mcp --env A=b", "--env is for a server that is started by a command"),
+        ("x python --header A=b", "--header is for a URL; a command takes --env KEY=VALUE"),
+        ("x https://localhost/mcp --header s3cret", "--header expects KEY=VALUE, as in --header Authorization=$token"),
+        ("x python --stateless", "STDIO MCP must be stateful (is_stateful=True)."),
+        ("x python --timeout soon", "--timeout expects seconds, more than 0, but got 'soon'"),
+        ("x.y python", "MCPClient name 'x.y' contains characters not allowed by LLM providers"),
+        ("x", "expected %toolkit mcp add NAME COMMAND ARGS… | NAME URL"),
+    ],
+)
+def test_a_server_that_can_not_be_is_one_line(desk: Desk, line: str, said: str) -> None:
+    assert desk.fault(f"%toolkit mcp add {line}").startswith(said)
+
+
+def test_add_connects_a_client_that_is_not_yet(desk: Desk) -> None:
+    desk.shell.user_ns["client"] = MCPClient(
+        "plain", is_stateful=True, mcp_config=StdioMCPConfig(command=sys.executable, args=["-S", str(PLAIN)])
+    )
+    assert "mcp__plain__echo" in desk.ok("%toolkit add client").text
+    desk.ok("%toolkit mcp remove plain")
+
+
+def test_skills_are_added_by_folder_and_listed(desk: Desk, tmp_path: Path) -> None:
+    for name in ("plots", "tables"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: About {name}.\n---\nText.\n")
+    desk.shell.user_ns["folder"] = tmp_path
+    assert desk.ok("%toolkit skill list").text == "No skills yet: %toolkit skill add DIR."
+    assert desk.fault("%toolkit skill add $folder").endswith(
+        "with --scan-subdir the folders below it are looked at too"
+    )
+    assert "About tables." in desk.ok("%toolkit skill add $folder --scan-subdir").text
+    desk.ok("%toolkit skill add $folder --scan-subdir")
+    assert "2 skills" in desk.ok("%toolkit skill list").text
+    assert "there is no folder" in desk.fault("%toolkit skill add nowhere")
 
 
 # ------------------------------------------------------------------------------------------------------- the extension
