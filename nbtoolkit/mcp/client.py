@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from nbtoolkit.mcp import nested
 from nbtoolkit.mcp.config import HttpMCPConfig, MCPConfig, StdioMCPConfig
 from nbtoolkit.mcp.interaction import ElicitationHandler, Interaction, SamplingHandler
 from nbtoolkit.mcp.naming import tool_names
@@ -127,6 +128,7 @@ class MCPClient(BaseModel):
         both = set(self.enable_tools or ()) & set(self.disable_tools or ())
         if both:
             raise ValueError(f"The tools in enable_tools and disable_tools should not overlap, but got {both}.")
+        nested.allow_in_kernels()
 
     def __copy__(self) -> Self:
         copied = super().__copy__()
