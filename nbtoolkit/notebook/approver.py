@@ -151,7 +151,8 @@ class InlineApprover:
     def _show(self, question: Question, parent: Mapping[str, Any]) -> None:
         call = self._pending.get(question.id)
         if call is not None:
-            scheduling.publish(call.bundle(), parent=parent, display_id=_display_id(call))
+            scheduling.publish(call.bundle(), parent=parent, display_id=_display_id(call, len(question.shown_under)))
+            scheduling.route(call.card.complete())
             # The card of the same call before it was edited; it goes now that this one is there.
             for earlier in self._held.pop(call.request.id, []):
                 self._take_away(earlier)
@@ -165,20 +166,24 @@ class InlineApprover:
         while len(self._held) > MAX_HELD:
             self.ended(next(iter(self._held)))
 
-    def _take_away(self, call: PendingCall) -> None:
-        """Close a card and empty its display, so that a saved notebook holds nothing of it."""
+    def _take_away(self, call: PendingCall, record: Mapping[str, Any] | None = None) -> None:
+        """Close a card and empty its display, so that a saved notebook holds nothing of it.
+
+        Where it was shown again, the record takes its place: the asking cell's own output may be lost.
+        """
         try:
             call.card.close()
-            for parent in call.question.shown_under:
-                scheduling.publish({}, parent=parent, display_id=_display_id(call), update=True)
+            for number, parent in enumerate(call.question.shown_under, 1):
+                left = (record or {}) if number > 1 else {}
+                scheduling.publish(left, parent=parent, display_id=_display_id(call, number), update=True)
         except Exception:
             # A card that can't be taken away must not cost the call its result.
             logger.warning("an approval card could not be closed", exc_info=True)
 
-    def ended(self, call_id: str) -> None:
-        """The call's record is drawn: take its cards away."""
+    def ended(self, call_id: str, record: Mapping[str, Any] | None = None) -> None:
+        """The call's record is drawn below the asking cell: take its cards away."""
         for call in self._held.pop(call_id, []):
-            self._take_away(call)
+            self._take_away(call, record)
 
     def close(self) -> None:
         """Take all cards away; what still waits is denied."""
@@ -275,8 +280,9 @@ class InlineApprover:
         return False
 
 
-def _display_id(call: PendingCall) -> str:
-    return f"nbtoolkit-{call.question.id}"
+def _display_id(call: PendingCall, number: int) -> str:
+    """The display of a card below the ``number``-th request that it was shown under."""
+    return f"nbtoolkit-{call.question.id}-{number}"
 
 
 def _listed(calls: Sequence[PendingCall]) -> str:

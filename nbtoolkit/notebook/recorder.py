@@ -33,7 +33,7 @@ class Recorder:
         where = call.place
         show(bundle, where)
         response.recorded(_Shown(bundle, _cell(where)).again)
-        self._approver.ended(call.id)
+        self._approver.ended(call.id, bundle)
 
 
 class _Shown:

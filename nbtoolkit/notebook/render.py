@@ -90,8 +90,8 @@ def record(entry: LogEntry, response: ToolResponse) -> dict[str, str]:
     state = entry.state
     arguments = "" if line.complete else fold("Arguments", pre(_argument_lines(entry)))
     result_text, result_html = _result(response)
-    if state is ToolResultState.DENIED and not words.startswith("allowed"):
-        # What the model was told is the decision in other words.
+    if words == "not answered" or (state is ToolResultState.DENIED and not words.startswith("allowed")):
+        # The tool didn't run, and what the model was told is the decision in other words.
         result_text = result_html = ""
     shown = f'<span style="{SOFT}">{_words_html(state, words)}</span>'
     markup = f'<p style="margin:0"><b>{code(line.tool)}</b>{line.html(code)} — {shown}</p>{arguments}{result_html}'

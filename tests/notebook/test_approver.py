@@ -152,6 +152,17 @@ def test_the_card_stays_until_the_record_is_drawn_and_leaves_nothing_in_the_file
     approver.ended("unknown")
 
 
+def test_the_drawers_follow_the_card_and_are_routed_as_well(screen: Screen) -> None:
+    counts: list[int] = []
+
+    def look(call: PendingCall) -> None:
+        counts.extend([len(call.card.widgets), screen.routed])
+        clicks("Deny")(call)
+
+    asked(InlineApprover(), look)
+    assert counts[0] == counts[1]
+
+
 def test_planned_answers_and_policy_are_ignored_where_somebody_can_click(
     screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,7 +282,7 @@ def test_a_wrong_or_missing_id_is_said_with_those_that_there_are(screen: Screen)
     asyncio.run(both())
 
 
-def test_a_lost_card_is_shown_again(screen: Screen) -> None:
+def test_a_lost_card_is_shown_again_and_its_record_takes_the_second_cards_place(screen: Screen) -> None:
     approver = InlineApprover()
 
     def act(call: PendingCall) -> None:
@@ -280,6 +291,10 @@ def test_a_lost_card_is_shown_again(screen: Screen) -> None:
 
     asked(approver, act)
     assert screen.log == ["shown", "shown"]
+    first, second = screen.displays
+    assert first != second
+    approver.ended("call-1", {"text/plain": "the record"})
+    assert screen.displays == {first: {}, second: {"text/plain": "the record"}}
 
 
 # ------------------------------------------------------------------------------------------------------ without a card

@@ -103,6 +103,12 @@ class ApprovalCard:
         #: Whether a rule may be remembered: not for safety, and not where a part of the call couldn't be shown.
         self.may_remember = bool(request.suggested_rules) and not request.decision.bypass_immune and not shown.cut
         self._drawers: dict[str, Any] = {}
+        self._make_drawers: dict[str, Callable[[], Any]] = {
+            "edit": self._edit_drawer,
+            "answer": self._answer_drawer,
+        }
+        if self.may_remember:
+            self._make_drawers = {"always": self._always_drawer, **self._make_drawers}
         head = [kit.html(_head(request, line))]
         if set_mode is not None:
             head.append(self._mode(mode or PermissionMode.DEFAULT))
@@ -112,7 +118,20 @@ class ApprovalCard:
         self._status = kit.html("", layout=kit.own_layout(visibility="hidden"))
         foot = kit.box("nbtk-foot", [self._actions, self._status])
         #: The root widget.
-        self.view = kit.box("nbtk nbtk-card nbtk-pending", [top, main, foot, *self._drawers.values()])
+        self.view = kit.box("nbtk nbtk-card nbtk-pending", [top, main, foot])
+
+    def complete(self) -> list[Any]:
+        """Make the drawers, once the card is on its way to the page: they are half of it, and nobody sees them yet.
+
+        Gives the widgets that came, for scheduling.route.
+        """
+        known = len(self._kit.widgets)
+        if self._make_drawers and not self._settled:
+            making, self._make_drawers = self._make_drawers, {}
+            self._drawers = {name: make() for name, make in making.items()}
+            # Views that are there already stay as they are, and their focus with them.
+            self.view.children = (*self.view.children, *self._drawers.values())
+        return self._kit.widgets[known:]
 
     @property
     def widgets(self) -> list[Any]:
@@ -209,7 +228,6 @@ class ApprovalCard:
         first = [once]
         if self.may_remember:
             first.append(kit.button("Always allow …", about, "8.8em", lambda: self._toggle("always")))
-            self._drawers["always"] = self._always_drawer()
         deny = kit.button("Deny", about, "4.6em", self._deny)
         self._reason = kit.field(
             w.Text,
@@ -223,8 +241,6 @@ class ApprovalCard:
         pair = kit.box("nbtk-deny-pair", [deny, self._reason], row=True)
         edit = kit.button("Edit", about, "3.8em", lambda: self._toggle("edit"), "nbtk-quiet")
         answer = kit.button("Answer instead", about, "8.8em", lambda: self._toggle("answer"), "nbtk-quiet")
-        self._drawers["edit"] = self._edit_drawer()
-        self._drawers["answer"] = self._answer_drawer()
         last = kit.box("", [edit, answer], row=True)
         return kit.box("nbtk-row", [*first, pair, last], row=True, layout=kit.own_layout())
 
@@ -237,6 +253,7 @@ class ApprovalCard:
 
     def _toggle(self, name: str) -> None:
         if not self._settled:
+            self.complete()
             self._open(None if self._drawers[name].layout.display != "none" else name)
 
     def _open(self, name: str | None) -> None:
