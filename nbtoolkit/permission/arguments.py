@@ -15,6 +15,8 @@ aren't named are free. In a list every element must match to allow, any one to d
 from __future__ import annotations
 
 import json
+import os
+import posixpath
 import re
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -27,7 +29,17 @@ from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Condition", "Content", "canonical", "moment", "number", "parse_content", "suggest_rules"]
+__all__ = [
+    "Condition",
+    "Content",
+    "canonical",
+    "moment",
+    "move_content",
+    "moved",
+    "number",
+    "parse_content",
+    "suggest_rules",
+]
 
 Op = Literal["=", "!=", "<=", ">=", "<", ">"]
 Kind = Literal["text", "json", "bare"]
@@ -188,19 +200,58 @@ def canonical(value: Any) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------- suggesting
-def suggest_rules(tool_name: str, tool_input: Mapping[str, Any]) -> list[PermissionRule]:
-    """The rule that allows calls with exactly these arguments; none where it would be too long to be read."""
-    conditions = [_exactly((name,), value) for name, value in tool_input.items()]
-    content = ", ".join(str(each) for each in conditions) if conditions else None
+def suggest_rules(tool_name: str, tool_input: Mapping[str, Any], base: str | None = None) -> list[PermissionRule]:
+    """The rule that allows calls with exactly these arguments; none where it would be too long to be read.
+
+    ``base`` is the folder that its relative paths will be read from, by default the process's own.
+    """
+    conditions = [_exactly(name, value, base) for name, value in tool_input.items()]
+    content = ", ".join(map(str, conditions)) if conditions else None
     if content is not None and len(content) > LONGEST_SUGGESTION:
         return []
     return [PermissionRule(tool_name=tool_name, rule_content=content, behavior=PermissionBehavior.ALLOW)]
 
 
-def _exactly(path: tuple[str, ...], value: Any) -> Condition:
+def _exactly(name: str, value: Any, base: str | None) -> Condition:
+    path = (name,)
     if isinstance(value, str):
         bare = _PLAIN.fullmatch(value) and pattern.literal(value) == value
+        if bare and pattern.is_path_pattern(value) and value[0] not in "/~":
+            here = os.getcwd()  # noqa: PTH109 - a text is all that is needed
+            elsewhere = base is not None and pattern.slashes(here) != base
+            # From another folder than the rule's a relative path is written as the place that it leads to; a text with
+            # a slash that leads nowhere, the name of a repository say, stays what it is.
+            if _turns(value) or (elsewhere and os.path.lexists(posixpath.dirname(value))):
+                value = moved(value, here, base or here)
         return Condition(path, "=", "bare" if bare else "text", value)
     if isinstance(value, list | dict):
         return Condition(path, "=", "json", canonical(value))
     return Condition(path, "=", "bare", json.dumps(value, default=str))
+
+
+def _turns(value: str) -> bool:
+    return value[0] == "." or ".." in value.split("/")
+
+
+def moved(value: str, old: str, new: str) -> str:
+    """A relative path as it reads from another folder."""
+    way = posixpath.normpath(posixpath.join(posixpath.relpath(pattern.slashes(old), pattern.slashes(new)), value))
+    return way if way.startswith("../") or way in {".", ".."} else f"./{way}"
+
+
+def move_content(content: str, old: str, new: str) -> str:
+    """A rule's content, the paths that mean a place rewritten to be read from another folder."""
+    parsed = parse_content(content)
+    if not any(_place(each, old) for each in parsed.conditions):
+        return content
+    return ", ".join(
+        str(each._replace(value=moved(each.value, old, new)) if _place(each, old) else each)
+        for each in parsed.conditions
+    )
+
+
+def _place(condition: Condition, folder: str) -> bool:
+    value = condition.value
+    if condition.kind != "bare" or not pattern.is_path_pattern(value) or value[0] in "/~":
+        return False
+    return value[0] == "." or os.path.lexists(posixpath.join(folder, posixpath.dirname(value)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from nbtoolkit.permission.arguments import suggest_rules
 from nbtoolkit.permission.grants import BLOCK, Grants
 from nbtoolkit.permission.lookup import Call, Readings
 from nbtoolkit.permission.modes import MODES, READS, Mode
@@ -322,7 +323,10 @@ class PermissionEngine:
         if own is not None and own.suggested_rules:
             return list(own.suggested_rules)
         if call.plain:
-            suggested = await tool.generate_suggestions(call.tool_input)
+            if call.traits.own_suggestions:
+                suggested = await tool.generate_suggestions(call.tool_input)
+            else:
+                suggested = suggest_rules(tool.name, call.tool_input, call.base)
             if call.own_matches is not None:
                 return [each for each in suggested if await tool.match_rule(each.rule_content, call.tool_input)]
             subject = asking[0].subject

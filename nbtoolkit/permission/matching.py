@@ -251,9 +251,10 @@ def _in_text(expression: re.Pattern[str], wanted: str, *, wide: bool) -> Callabl
 def _in_place(wanted: str, reading: Reading, *, wide: bool) -> Callable[[str], Match]:
     """Where a relative value leads depends on who opens it: the process's folder, or the rule's own.
 
-    To allow, it must lead from the process's folder to what the rule names, or read the same from both; to deny it is
-    enough that one of the readings does.
+    To allow, it must lead from the process's folder to what the rule names; where the rule's path begins with no dot,
+    reading the same from both folders will do. To deny it is enough that one of the readings is named.
     """
+    either = not pattern.is_anchored(wanted)
     from_base = pattern.path_pattern(wanted, reading.base, wide=wide)
     needle = from_base.needle
     no_path = UNKNOWN if wide else NO
@@ -275,7 +276,7 @@ def _in_place(wanted: str, reading: Reading, *, wide: bool) -> Callable[[str], M
         elsewhere = pattern.path_pattern(wanted, reading.cwd, wide=wide)
         if wide:
             return YES if elsewhere.matches(*paths.all) else NO
-        return YES if from_base.matches(paths.there) and elsewhere.matches(paths.here) else NO
+        return YES if either and from_base.matches(paths.there) and elsewhere.matches(paths.here) else NO
 
     return test
 

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 __all__ = [
     "PathPattern",
     "absolute",
+    "is_anchored",
     "is_path_pattern",
     "literal",
     "path_pattern",
@@ -47,6 +48,11 @@ def literal(text: str) -> str:
 def is_path_pattern(text: str) -> bool:
     """An argument's pattern means a path when it holds ``/`` (and is no URL) or starts with ``.`` or ``~``."""
     return "://" not in text and ("/" in text or text.startswith((".", "~")))
+
+
+def is_anchored(text: str) -> bool:
+    """A path pattern means one place when it begins with ``/``, ``./``, ``../`` or ``~``."""
+    return _ANCHORED.match(text) is not None
 
 
 def normal(text: str) -> str:
@@ -279,7 +285,7 @@ class PathPattern:
     def _alternative(self, text: str, root: str, *, wide: bool) -> list[str]:
         if text.endswith("/"):
             text += "**"
-        anchored = bool(_ANCHORED.match(text))
+        anchored = is_anchored(text)
         parts = text.split("/")
         if not anchored:
             parts = [part for part in parts if part not in {"", "."}]

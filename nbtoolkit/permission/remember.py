@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nbtoolkit.permission.arguments import move_content, moved
 from nbtoolkit.permission.grants import CELL, KERNEL
 from nbtoolkit.permission.pattern import slashes
 from nbtoolkit.permission.traits import traits_of
@@ -49,7 +49,10 @@ def remember(engine: PermissionEngine, approval: Approval, request: ApprovalRequ
             from nbtoolkit.permission.store import StoreError
 
             try:
-                saved = [rebased(rule, engine.base, engine.store.base_of(scope)) for rule in rules]
+                saved = [
+                    rebased(rule, engine.base, engine.store.base_of(scope), plain=_plain(rule, request))
+                    for rule in rules
+                ]
                 return Remembered(tuple(engine.store.remember(saved, scope)), scope)
             except StoreError as fault:
                 note = f"{fault} Remembered for this kernel instead."
@@ -68,14 +71,20 @@ def _bound(rule: PermissionRule, tool: Judged) -> PermissionRule:
     return rule.model_copy(update={"definition": getattr(tool, "definition_hash", None)})
 
 
-def rebased(rule: PermissionRule, old: str, new: str | None) -> PermissionRule:
-    """The rule as it reads from another folder."""
+def _plain(rule: PermissionRule, request: ApprovalRequest) -> bool:
+    """Whether the rule's content is conditions on arguments."""
+    return rule.tool_name == request.tool.name and traits_of(type(request.tool)).subjects is None
+
+
+def rebased(rule: PermissionRule, old: str, new: str | None, *, plain: bool = False) -> PermissionRule:
+    """The rule as it reads from another folder; with ``plain`` its content is conditions on arguments."""
     content = rule.rule_content
-    if new is None or slashes(old) == slashes(new) or content is None or rule.tool_name not in _PATH_TOOLS:
+    if new is None or content is None or slashes(old) == slashes(new):
         return rule
-    if content.startswith(("/", "~")) or "/" not in content:
+    if plain:
+        text = move_content(content, old, new)
+    elif rule.tool_name in _PATH_TOOLS and "/" in content and not content.startswith(("/", "~")):
+        text = moved(content, old, new)
+    else:
         return rule
-    moved = posixpath.normpath(posixpath.join(posixpath.relpath(slashes(old), slashes(new)), content))
-    if not moved.startswith("."):
-        moved = f"./{moved}"
-    return rule.model_copy(update={"rule_content": moved})
+    return rule if text == content else rule.model_copy(update={"rule_content": text})

@@ -48,7 +48,7 @@ class ScriptedApprover:
 
     def __init__(
         self,
-        answers: Iterable[Approval | tuple[PermissionRule | str, Approval]] | Mapping[PermissionRule | str, Approval],
+        answers: Iterable[Approval | tuple[PermissionRule | str, Approval]] | Mapping[str, Approval],
     ) -> None:
         often = isinstance(answers, Mapping)
         entries = answers.items() if isinstance(answers, Mapping) else answers

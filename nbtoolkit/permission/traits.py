@@ -25,6 +25,7 @@ class Traits:
     subjects: Callable[..., Sequence[Subject]] | None
     own_read_only: bool
     own_match: bool
+    own_suggestions: bool
     rule_fault: Callable[..., str | None] | None = None
 
 
@@ -38,5 +39,9 @@ def traits_of(kind: type[Any]) -> Traits:
         return getattr(kind, name) is not getattr(ToolBase, name)
 
     return Traits(
-        getattr(kind, "subjects", None), own("check_read_only"), own("match_rule"), getattr(kind, "rule_fault", None)
+        getattr(kind, "subjects", None),
+        own("check_read_only"),
+        own("match_rule"),
+        own("generate_suggestions"),
+        getattr(kind, "rule_fault", None),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from nbtoolkit.permission.engine import Judgement, PermissionEngine
 from nbtoolkit.permission.rule import (
@@ -20,6 +21,10 @@ from nbtoolkit.permission.rule import (
 )
 from nbtoolkit.permission.subject import Match, Subject
 from nbtoolkit.tool.base import ToolBase
+
+# How long one example takes says more about the machine than about the code.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 ASK = PermissionDecision(PermissionBehavior.ASK, "")
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nbtoolkit.permission.arguments import Condition, parse_content, suggest_rules
 from nbtoolkit.permission.matching import Reading, match_arguments
+from nbtoolkit.permission.pattern import absolute
 from nbtoolkit.permission.subject import Match
 
 JSON = st.recursive(
@@ -309,23 +310,38 @@ def test_a_suggestion_matches_its_own_call(tool_input: dict[str, Any]) -> None:
     st.dictionaries(st.sampled_from("ab"), JSON, min_size=1), st.dictionaries(st.sampled_from("ab"), JSON, min_size=1)
 )
 def test_a_suggestion_matches_no_call_with_other_values(first: dict[str, Any], second: dict[str, Any]) -> None:
-    def spelled(tool_input: dict[str, Any]) -> dict[str, str]:
-        # "5" and 5, "true" and True read alike in a rule; so do "a" and "./a", which are one place.
-        return {
-            name: str(Path(value)) if isinstance(value, str) else json.dumps(value)
-            for name, value in tool_input.items()
-        }
-
     for rule in suggest_rules("tool", first):
         if match_arguments(rule.rule_content, second):
-            assert {name: spelled(second).get(name) for name in first} == spelled(first) or _numbers(first, second)
+            assert all(_alike(first[name], second.get(name)) for name in first)
 
 
-def _numbers(first: dict[str, Any], second: dict[str, Any]) -> bool:
-    return all(
-        json.dumps(first[name]) == json.dumps(second.get(name)) or float(str(first[name])) == float(str(second[name]))
-        for name in first
-    )
+def _alike(wanted: Any, got: Any) -> bool:
+    """Whether two values read alike in a rule: 5 and "5", "a" and "./a", true and a list of it."""
+    if isinstance(got, list) and not isinstance(wanted, list):
+        return all(_alike(wanted, each) for each in got)
+    first, second = (each if isinstance(each, str) else json.dumps(each, sort_keys=True) for each in (wanted, got))
+    if first == second or absolute(first, "/") == absolute(second, "/"):
+        return True
+    return isinstance(wanted, str | int | float) and float(first) == float(second)
+
+
+@pytest.mark.parametrize(
+    ("value", "suggested"),
+    [
+        ("data/a", "path=data/a"),
+        ("./data/a", "path=./data/a"),
+        ("x/../a", "path=./a"),
+        ("../a", "path=../a"),
+        (".env", 'path=".env"'),
+        ("a b,c", 'path="a b,c"'),
+        ("*", 'path="*"'),
+    ],
+)
+def test_a_suggested_path_means_that_place_alone(project: Path, value: str, suggested: str) -> None:
+    (rule,) = suggest_rules("tool", {"path": value})
+    assert rule.rule_content == suggested
+    assert match_arguments(suggested, {"path": value})
+    assert not match_arguments(suggested, {"path": f"deeper/{value}"})
 
 
 def test_a_call_without_arguments_suggests_the_tool() -> None:
