@@ -1,0 +1,225 @@
+"""A simple command as a subject of judgement: which shell rules name it.
+
+A pattern is words, ``git status``, meaning exactly this command; or words and ``:*``, meaning these and any more. To
+deny or ask, every form that the command can take counts: without its wrapper, its program without its folder, its
+options left out. To allow, only the form that stands there.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from nbtoolkit.permission.readonly_git import GIT_VALUED
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
+from nbtoolkit.permission.subject import Match, Subject
+from nbtoolkit.permission.wrappers import SHELLS, program_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nbtoolkit.permission.shell_values import Argument
+
+__all__ = ["CommandSubject", "Form", "form", "suggest"]
+
+# A word of a command as a rule sees it: what it can be, None where other things are possible; splits means "or several".
+Form = tuple[tuple[tuple[str, ...] | None, bool], ...]
+
+_NO, _UNKNOWN, _YES = Match.NO, Match.UNKNOWN, Match.YES
+
+# The second word belongs to the command's name.
+_SUBCOMMANDS = frozenset(
+    "git pip pip3 npm pnpm yarn docker podman kubectl conda mamba uv poetry cargo go gh glab dvc mlflow jupyter brew apt "
+    "apt-get dnf yum systemctl make just hatch pdm terraform helm aws gcloud az rustup bun deno ruff wandb kaggle dbt snow".split()
+)
+# A rule for any words behind these would allow everything.
+_ANYTHING = SHELLS | frozenset(
+    "sudo doas env xargs eval exec source . python python3 python2 perl ruby node deno bun Rscript R julia php lua awk gawk "
+    "find ssh parallel watch time command timeout nohup nice trap su busybox dd rm curl wget osascript tee".split()
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSubject(Subject):
+    """``allowed`` is the form for allow rules, None where none may; ``forms`` are those for deny and ask rules."""
+
+    allowed: Form | None = None
+    forms: tuple[Form, ...] = ()
+    reach: int = 0
+    """How many words of ``allowed`` a pattern must name, so that it names what a wrapper runs too."""
+    hidden: bool = False
+    """Whether it can run what nobody can tell: every deny and ask rule may name it."""
+
+    def matches(self, rule: PermissionRule, base: str) -> Match:  # noqa: ARG002 - the engine's form
+        """Compare the pattern's words with the command's."""
+        words, open_end = _pattern(rule.rule_content or "")
+        if rule.behavior is PermissionBehavior.ALLOW:
+            return _YES if self.covered_by(rule) else _NO
+        best = _UNKNOWN if self.hidden else _NO
+        if not words:
+            return _YES
+        for each in self.forms:
+            match = _compare_widely(words, each, open_end=open_end)
+            if match is _YES:
+                return _YES
+            if match is _UNKNOWN:
+                best = _UNKNOWN
+        return best
+
+
+    def covered_by(self, rule: PermissionRule) -> bool:
+        """Whether an allow rule names this command, and what it runs."""
+        words, open_end = _pattern(rule.rule_content or "")
+        if self.allowed is None or not words or (open_end and len(words) < self.reach):
+            return False
+        return _compare(words, self.allowed, open_end=open_end) is _YES
+
+
+@lru_cache(maxsize=8192)
+def _pattern(content: str) -> tuple[tuple[str, ...], bool]:
+    text = content.strip()
+    open_end = text in ("*", ":*") or text.endswith((":*", " *"))
+    if open_end:
+        text = text[:-2].rstrip() if len(text) > 1 else ""
+    try:
+        words = tuple(shlex.split(text, posix=True))
+    except ValueError:
+        words = tuple(text.split())
+    return words, open_end
+
+
+def form(args: Sequence[Argument]) -> Form:
+    """A command's words as rules see them."""
+    return tuple(
+        (tuple(value.text for value in each.values) if each.known and all(v.pattern is None for v in each.values) else None, each.splits)
+        for each in args
+    )
+
+
+def _compare(words: Sequence[str], command: Form, *, open_end: bool) -> Match:
+    """Word by word; what isn't known is unknown."""
+    result = _YES
+    for at, word in enumerate(words):
+        if at >= len(command):
+            return _NO
+        values, splits = command[at]
+        if splits:
+            return _UNKNOWN
+        if values is None:
+            result = _UNKNOWN
+        elif word not in values:
+            return _NO
+        elif len(values) > 1:
+            result = _UNKNOWN
+    if not open_end and len(command) != len(words):
+        return _NO
+    if not open_end and any(splits for _, splits in command):
+        return _UNKNOWN
+    return result
+
+
+def _compare_widely(words: Sequence[str], command: Form, *, open_end: bool) -> Match:
+    if not command:
+        return _NO
+    programs, splits = command[0]
+    if programs is None or splits:
+        return _UNKNOWN
+    wanted = program_name(words[0])
+    if "/" in words[0] and words[0] not in programs and program_name(words[0]) == words[0]:
+        return _NO
+    if not any(wanted.casefold() == program_name(each).casefold() for each in programs):
+        return _NO
+    if len(words) == 1:
+        return _YES if open_end or len(command) == 1 else _NO
+    exact = _compare(words[1:], command[1:], open_end=open_end)
+    if exact is _YES or not open_end:
+        return exact
+    return _YES if exact is _NO and _skipping(words, command) is _YES else max(
+        (exact, _skipping(words, command)), key=lambda match: match.value
+    )
+
+
+def _skipping(words: Sequence[str], command: Form) -> Match:
+    """The pattern's words in order, with options between them left out, and its letters of options anywhere."""
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    letters = {letter for word in words[1:] if re.fullmatch(r"-[A-Za-z]+", word) for letter in word[1:]}
+    long = [word for word in words[1:] if word.startswith("--")]
+    given: set[str] = set()
+    given_long: set[str] = set()
+    doubtful = False
+    at, after_option, wanted = 1, False, 0
+    git = command[0][0] is not None and any(program_name(each) == "git" for each in command[0][0])
+    options_end = False
+    while at < len(command):
+        values, splits = command[at]
+        at += 1
+        if values is None or splits:
+            doubtful = True
+            after_option = False
+            continue
+        text = values[0]
+        if not options_end and text == "--":
+            options_end = True
+        elif not options_end and text.startswith("-") and len(text) > 1:
+            if text.startswith("--"):
+                given_long.add(text.partition("=")[0])
+            else:
+                given.update(text[1:])
+            after_option = "=" not in text
+            if git and text in GIT_VALUED:
+                at += 1
+                after_option = False
+        elif wanted < len(plain):
+            if plain[wanted] in values:
+                wanted += 1
+                after_option = False
+            elif after_option:
+                # It may be the option's value.
+                after_option = False
+            elif not doubtful:
+                return _NO
+    complete = wanted == len(plain) and letters <= given and all(word.partition("=")[0] in given_long for word in long)
+    if complete:
+        return _YES
+    return _UNKNOWN if doubtful else _NO
+
+
+def suggest(args: Sequence[Argument], allowed: Form | None) -> PermissionRule | None:
+    """A rule that would allow this command, and others like it where that isn't everything."""
+    if allowed is None or not args:
+        return None
+    words: list[str] = []
+    for values, splits in allowed:
+        if values is None or splits or len(values) != 1:
+            break
+        words.append(values[0])
+    if not words:
+        return None
+    known = len(words) == len(allowed)
+    name = program_name(words[0])
+    if name in _ANYTHING:
+        if name in ("python", "python3") and len(words) > 2 and words[1] == "-m":
+            chosen, open_end = words[:3], True
+        elif known:
+            chosen, open_end = words, False
+        else:
+            return None
+    elif name in _SUBCOMMANDS:
+        if len(words) > 1 and not words[1].startswith("-"):
+            chosen, open_end = words[:2], True
+        elif known:
+            chosen, open_end = words, False
+        else:
+            return None
+    else:
+        chosen, open_end = words[:1], True
+    text = " ".join(shlex.quote(word) if re.search(r"[\s'\"\\$`()*]|^$|:$", word) else word for word in chosen)
+    if "\n" in text or len(text) > 300:
+        return None
+    rule = PermissionRule(
+        tool_name="Bash", rule_content=f"{text}:*" if open_end else text, behavior=PermissionBehavior.ALLOW
+    )
+    return rule

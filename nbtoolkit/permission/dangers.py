@@ -1,0 +1,266 @@
+"""Commands that ask whatever the rules say: destructive ones, options that run programs, what shows the environment.
+
+Each check takes a command's words and gives the reason to ask, or None.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from nbtoolkit.permission.readonly_git import git_words
+from nbtoolkit.permission.sensitive import inside, resolve, system_folder
+from nbtoolkit.permission.shell_values import UNKNOWN, changes_what_runs
+from nbtoolkit.permission.wrappers import SHELLS, program_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nbtoolkit.permission.shell_values import Argument
+
+__all__ = ["INTERPRETERS", "danger"]
+
+INTERPRETERS = frozenset(
+    "python python2 python3 ipython perl ruby node deno bun Rscript R julia php lua awk gawk mawk sed sqlite3 psql mysql duckdb jq osascript".split()
+) | SHELLS
+
+_ALWAYS = {
+    **dict.fromkeys("mkfs fdisk sfdisk cfdisk parted sgdisk wipefs blkdiscard mkswap lvremove vgremove pvremove".split(), "it changes disks"),
+    **dict.fromkeys("shutdown reboot halt poweroff init telinit".split(), "it stops the computer"),
+    **dict.fromkeys("shred srm".split(), "it destroys files for good"),
+    **dict.fromkeys("userdel groupdel deluser visudo passwd chpasswd usermod".split(), "it changes who may log in"),
+    **dict.fromkeys("insmod modprobe rmmod killall5".split(), "it changes the running system"),
+    **dict.fromkeys("alias enable shopt".split(), "it changes what commands mean"),
+    **dict.fromkeys("history fc".split(), "it reads or repeats the shell's history"),
+}
+
+# Options, as whole words or beginnings, that name a program to run.
+_RUNS: dict[str, re.Pattern[str]] = {
+    name: re.compile(expression)
+    for name, expression in {
+        "tar": r"--(?:to-command|checkpoint-action|use-compress-program|rsh-command|info-script|new-volume-script)|-[a-zA-Z]*[IF]",
+        "rsync": r"--(?:rsh|rsync-path)|-[a-zA-Z0-9]*e",
+        "scp": r"-[oSF]",
+        "sftp": r"-[oSFb]",
+        "ssh": r"-[oF]",
+        "sort": r"--compress-prog",
+        "zip": r"-TT|--unzip-command",
+        "rg": r"--pre(?:=|\Z)|--hostname-bin",
+        "man": r"-[PH]|--(?:pager|html)",
+        "vim": r"-[cSs]|--cmd|\+",
+        "vi": r"-[cSs]|--cmd|\+",
+        "nvim": r"-[cSsl]|--cmd|\+",
+        "emacs": r"--eval|-[lf]|--(?:load|funcall)",
+        "fd": r"-[xX]|--exec",
+        "fdfind": r"-[xX]|--exec",
+        "wget": r"--use-askpass|--(?:pre|post)-",
+        "curl": r"-K|--config",
+        "make": r"--eval|SHELL=|-E",
+        "npm": r"--script-shell|--shell",
+        "split": r"--filter",
+        "tcpdump": r"-z",
+        "apt": r"-o",
+        "apt-get": r"-o",
+        "dpkg": r"--(?:pre|post)-invoke",
+        "gdb": r"-(?:ex|iex|x)|--(?:command|eval)",
+        "lftp": r"-[ce]",
+        "nmap": r"--script",
+        "git": r"--(?:upload-pack|receive-pack|exec-path=|config-env|ext-diff|open-files-in-pager)",
+        "docker": r"--privileged|--pid=host",
+        "pip": r"--config-settings|--global-option",
+        "crontab": r"-[re]|-\Z",
+        "hash": r"-p",
+        "complete": r"-C",
+        "mapfile": r"-C",
+        "readarray": r"-C",
+        "enable": r"-f",
+    }.items()
+}
+_GIT_HARMLESS = re.compile(
+    r"(?:user\.(?:name|email)|color\.\w+|advice\.\w+|init\.defaultBranch|commit\.gpgSign|core\.(?:quotePath|abbrev|autocrlf|safecrlf)"
+    r"|diff\.(?:noprefix|renames|algorithm|context)|log\.\w+|pull\.(?:rebase|ff)|push\.default|safe\.directory|gc\.auto)\Z",
+    re.IGNORECASE,
+)
+_SED_RUNS = re.compile(r"(?:^|[;{}\n\d$/!,\s])e(?:\s|$|;|})|[^\w\s][gpiIm\d]*e[gpiIm\d]*\s*(?:$|[;}\n])|(?:^|[;{}\n\d$/!,\s])[rRwW]\s*[/~.]")
+_AWK_RUNS = re.compile(r"system|getline|\|\s*[\"&(a-zA-Z]|[\"')]\s*\||@|ENVIRON|>\s*[\"(]")
+_RECURSIVE = re.compile(r"-[a-zA-Z]*[rR][a-zA-Z]*\Z|--recursive\Z")
+
+
+def danger(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]) -> str | None:
+    """The first reason why this command asks whatever the rules say."""
+    static = args[0].static
+    if static is None:
+        return None
+    if not static.isascii():
+        return f"the name of its program, {static!r}, holds letters that look like others"
+    name = program_name(static)
+    words = [each.static for each in args[1:]]
+    found = _ALWAYS.get(name) or (_ALWAYS["mkfs"] if name.startswith("mkfs.") else None)
+    if found is not None:
+        return found
+    check = _CHECKS.get(name)
+    if check is not None and (found := check(name, args[1:], words, folders, cwds)) is not None:
+        return found
+    runs = _RUNS.get(name)
+    if runs is not None:
+        for word in words:
+            if word is not None and runs.match(word):
+                return f"{name} {word[:40]} can run another program"
+    return None
+
+
+def _environment(name: str, args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
+    plain = [word for word in words if word is None or not word.startswith("-")]
+    if name in ("printenv", "set") and (name != "set" or not words) and not plain:
+        return "it shows the whole environment"
+    if name == "env" and all(word is not None and (word.startswith("-") or "=" in word) for word in words):
+        return "it shows the whole environment"
+    if name in ("export", "declare", "typeset", "readonly") and not plain:
+        return "it shows the whole environment"
+    if name == "compgen":
+        return "it shows the names of the environment"
+    if name == "set" and any(word is not None and re.match(r"[-+]\w*[ak]|-o\Z", word) and word != "-o" for word in words):
+        return "it changes what other commands are given"
+    if name in ("export", "declare", "typeset", "readonly", "local", "unset"):
+        return _assigns(args)
+    return None
+
+
+def _assigns(args: Sequence[Argument]) -> str | None:
+    for each in args:
+        if each.static is not None and each.static.startswith("-"):
+            continue
+        for value in each.values:
+            variable = value.text.partition("=")[0]
+            if UNKNOWN in variable or (each.splits and "=" not in value.text) or value.pattern is not None and "=" not in value.text:
+                return "what it sets isn't known until it runs"
+            if changes_what_runs(variable):
+                return f"it sets {variable}, which decides what runs"
+    return None
+
+
+def _rm(name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]) -> str | None:
+    if "--no-preserve-root" in words:
+        return "it removes a folder of the system"
+    recursive = name in ("mv", "rmdir") or any(word is not None and _RECURSIVE.match(word) for word in words)
+    if not recursive:
+        return None
+    targets = args[:-1] if name == "mv" and len(args) > 1 else args
+    found = _system_target(targets, folders, cwds)
+    return f"it {'moves' if name == 'mv' else 'removes'} {found}" if found else None
+
+
+def _owner(name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]) -> str | None:
+    if not any(word is not None and _RECURSIVE.match(word) for word in words):
+        return None
+    found = _system_target(args[1:], (), cwds)
+    return f"it changes who may use {found}" if found else None
+
+
+def _find(name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]) -> str | None:
+    if "-delete" not in words:
+        return None
+    found = _system_target([each for each in args if each.static and not each.static.startswith("-")], (), cwds)
+    return f"it removes files below {found}" if found else None
+
+
+def _system_target(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]) -> str | None:
+    """A system's or home folder among the words, or one that holds a working directory."""
+    for each in args:
+        texts = [value.text for value in each.values if UNKNOWN not in value.text] + list(each.guesses)
+        for text in texts:
+            if text.startswith("-") or not text:
+                continue
+            head, _, tail = text.rstrip("/").rpartition("/")
+            everything = tail in ("*", ".*", "{*,.*}", "**")
+            if everything:
+                text = head or ("/" if text.startswith("/") else ".")
+            for cwd in cwds or ("/",):
+                if not cwds and not text.startswith("/"):
+                    continue
+                found = resolve(text, cwd)
+                if found is None:
+                    continue
+                for path in found:
+                    if system_folder(path):
+                        return f"{path}, a folder of the system or a home"
+                    if not everything and any(inside(folder, (path,)) for folder in folders):
+                        return f"{path}, which holds a working directory"
+    return None
+
+
+def _dd(_name: str, _args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
+    if any(word is None or re.match(r"of=/dev/(?!null|stdout|stderr)", word) for word in words):
+        return "it writes to a device"
+    return None
+
+
+def _kill(_name: str, _args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
+    return "it ends every process" if len(words) > 1 and "-1" in words[1:] else None
+
+
+def _git(_name: str, args: Sequence[Argument], _words: list[str | None], *_: object) -> str | None:
+    options, rest = git_words(args)
+    for at, each in enumerate(options):
+        word = each.static
+        if word == "-c" or (word or "").startswith("--config-env"):
+            setting = options[at + 1].static if at + 1 < len(options) else None
+            if setting is None or not _GIT_HARMLESS.match(setting.partition("=")[0]):
+                return f"git -c {(setting or 'with an unknown setting')[:60]} can change what git runs"
+        if word is not None and word.startswith("--exec-path="):
+            return "git --exec-path changes what git runs"
+    subcommand = rest[0].static if rest else None
+    if rest and subcommand is None:
+        return None
+    for each in rest[1:]:
+        word = each.static or ""
+        if subcommand in ("clone", "fetch", "pull", "ls-remote", "push", "archive") and (
+            word.startswith(("-u", "--exec", "--upload-pack", "--receive-pack", "-c", "--config", "ext::")) and not (subcommand == "push" and word in ("-u",))
+        ):
+            return f"git {subcommand} {word[:40]} can run another program"
+        if subcommand == "grep" and word.startswith("-O"):
+            return "git grep -O runs another program"
+    if subcommand == "config":
+        plain = [each.static or "" for each in rest[1:] if not (each.static or "").startswith("-")]
+        if len(plain) > 1 and not _GIT_HARMLESS.match(plain[0]):
+            return f"it sets git's {plain[0][:60]}"
+    return None
+
+
+def _sed(_name: str, args: Sequence[Argument], _words: list[str | None], *_: object) -> str | None:
+    from nbtoolkit.permission.readonly import reading
+    from nbtoolkit.permission.wrappers import _made
+
+    if reading([_made("sed"), *args]) is not None:
+        return None
+    if any(each.static is not None and _SED_RUNS.search(each.static) for each in args):
+        return "the sed script can run a program or reach another file"
+    return None
+
+
+def _awk(_name: str, args: Sequence[Argument], _words: list[str | None], *_: object) -> str | None:
+    for each in args:
+        if each.static is not None and re.search(r"[{}()|]|BEGIN|END", each.static) and _AWK_RUNS.search(each.static):
+            return "the awk program can run a program or reach another file"
+    return None
+
+
+_Check = "Callable[[str, Sequence[Argument], list[str | None], Sequence[str], Sequence[str]], str | None]"
+
+_CHECKS: dict[str, Callable[..., str | None]] = {
+    **dict.fromkeys(("printenv", "env", "set", "export", "declare", "typeset", "readonly", "local", "compgen", "unset"), _environment),
+    "rm": _rm,
+    "rmdir": _rm,
+    "mv": _rm,
+    "chmod": _owner,
+    "chown": _owner,
+    "chgrp": _owner,
+    "find": _find,
+    "dd": _dd,
+    "kill": _kill,
+    "git": _git,
+    "sed": _sed,
+    "awk": _awk,
+    "gawk": _awk,
+    "mawk": _awk,
+}

@@ -1,0 +1,151 @@
+"""Which git commands provably only read. Hooks, fsmonitor, external diff and pagers are Bash's to switch off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nbtoolkit.permission.readonly import Reading, parse_spec, scan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nbtoolkit.permission.shell_values import Argument
+
+__all__ = ["GIT_VALUED", "git_reading", "git_words"]
+
+# git's own options in front of the subcommand that take a value.
+GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source"})
+_GIT_ALONE = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects", "--icase-pathspecs"})
+
+_LOG = (
+    "@pgizmtcuqwbEFGP -n= -L= -S= -G= -U= -l= -O< --oneline --stat? --shortstat --numstat --name-only --name-status --summary --graph --all "
+    "--branches? --tags? --remotes? --decorate? --no-decorate --abbrev? --abbrev-commit --no-abbrev-commit --pretty? --format= --date= "
+    "--relative-date --since= --after= --until= --before= --author= --committer= --grep= --invert-grep --all-match --max-count= --skip= "
+    "--first-parent --merges --no-merges --reverse --follow --topo-order --date-order --author-date-order --cherry-pick --left-right "
+    "--patch --no-patch -s --raw --unified= --color? --no-color --word-diff? --color-words? --ignore-all-space --ignore-space-change "
+    "--ignore-blank-lines --ignore-space-at-eol --find-renames? -M? -C? --no-renames --diff-filter= --cached --staged --merge-base "
+    "--exit-code --quiet --check --no-ext-diff --no-textconv --full-index --binary --text --function-context --dirstat? --compact-summary "
+    "--patch-with-stat --pickaxe-regex --pickaxe-all --minimal --patience --histogram --diff-algorithm= --full-history --show-signature "
+    "--boundary --simplify-by-decoration --walk-reflogs --notes? --no-notes --no-walk? --source --use-mailmap --children --parents --cc "
+    "--inter-hunk-context= --relative? --ita-invisible-in-index --no-prefix --src-prefix= --dst-prefix= --no-index NUM"
+)
+
+_COMMANDS: dict[str, str] = {
+    "status": "@suvbz --short --branch --porcelain? --long --verbose --untracked-files? --ignored? --ignore-submodules? --show-stash --ahead-behind "
+    "--no-ahead-behind --renames --no-renames --column? --no-column -u?; files",
+    "log": f"{_LOG}; files",
+    "diff": f"{_LOG}; files",
+    "show": f"{_LOG}; files",
+    "whatchanged": f"{_LOG}; files",
+    "reflog": f"{_LOG}; =show|HEAD",
+    "shortlog": "@nsec --numbered --summary --email --all --since= --until= --no-merges; any",
+    "blame": "@bcefilnpstwMC -L= --date= --porcelain --line-porcelain --since= --show-email; files",
+    "annotate": "@bcefilnpstw -L= --date=; files",
+    "ls-files": "@cdmosuktzvf --cached --deleted --modified --others --stage --exclude-standard --ignored --full-name --error-unmatch -x= --exclude= "
+    "--directory --no-empty-directory --eol --recurse-submodules --deduplicate; names",
+    "ls-tree": "@drtlz --name-only --name-status --full-name --full-tree --long --abbrev?; any",
+    "cat-file": "@tsep; any",
+    "rev-parse": "@q --show-toplevel --show-prefix --show-cdup --abbrev-ref? --short? --verify --quiet --git-dir --is-inside-work-tree --is-bare-repository "
+    "--symbolic --symbolic-full-name --all --branches? --tags? --absolute-git-dir --show-superproject-working-tree; any",
+    "rev-list": "-n= --count --all --max-count= --since= --until= --author= --no-merges --merges --first-parent --reverse --left-right --objects "
+    "--abbrev-commit --oneline NUM; any",
+    "name-rev": "--name-only --tags --all; any",
+    "merge-base": "@a --all --is-ancestor --fork-point --octopus; any",
+    "describe": "--all --tags --long --always --dirty? --abbrev? --match= --exclude= --exact-match --first-parent --contains; any",
+    "for-each-ref": "--format= --sort= --count= --points-at= --merged? --no-merged? --contains? ; any",
+    "show-ref": "@dqs --head --heads --tags --hash? --verify; any",
+    "count-objects": "@vH --verbose --human-readable; none",
+    "diff-tree": f"{_LOG} --stdin --root --no-commit-id; any",
+    "grep": "@aiIwvhHnlLcopEFGPqz -e= -A= -B= -C= -m= --cached --untracked --no-index --ignore-case --word-regexp --invert-match --line-number "
+    "--files-with-matches --files-without-match --name-only --count --show-function --function-context -W --heading --break --color? "
+    "--no-color --max-depth= --all-match --and --or --not --quiet --extended-regexp --basic-regexp --perl-regexp --fixed-strings; any",
+    "branch": "@avr --all --remotes --list --verbose -vv --show-current --contains? --merged? --no-merged? --sort= --format= --color? --no-color "
+    "--column? --points-at= -l; =",
+    "tag": "@l -n? --list --sort= --format= --contains? --merged? --no-merged? --points-at= --column? -i; =",
+    "remote": "@v --verbose; =",
+    "version": "--build-options; none",
+    "check-ignore": "@vnqz --verbose --no-index; names",
+    "verify-commit": "@v --raw; any",
+    "var": "; =GIT_AUTHOR_IDENT|GIT_COMMITTER_IDENT|GIT_DEFAULT_BRANCH",
+}
+_TWO_WORDS: dict[tuple[str, str], str] = {
+    ("stash", "list"): "--oneline --stat --date= --format= NUM; any",
+    ("stash", "show"): "@p --patch --stat --name-only --name-status --include-untracked --numstat; any",
+    ("worktree", "list"): "@vz --verbose --porcelain; none",
+    ("submodule", "status"): "--cached --recursive; any",
+    ("remote", "get-url"): "--all --push; any",
+    ("branch", "--list"): "@avr --sort= --format=; any",
+    ("tag", "--list"): "--sort= --format= -n?; any",
+    ("tag", "-l"): "--sort= --format= -n?; any",
+    ("notes", "list"): "; any",
+    ("notes", "show"): "; any",
+    ("bisect", "log"): "; none",
+    ("lfs", "ls-files"): "; none",
+}
+
+
+def git_words(args: Sequence[Argument]) -> tuple[list[Argument], list[Argument]]:
+    """The options in front of the subcommand, and the rest from the subcommand on."""
+    at = 0
+    while at < len(args):
+        word = args[at].static
+        if word is None or not word.startswith("-"):
+            break
+        at += 2 if word in GIT_VALUED else 1
+    return list(args[:at]), list(args[at:])
+
+
+def git_reading(args: Sequence[Argument]) -> Reading | None:
+    """What a git command reads, where it is known to do nothing else."""
+    options, rest = git_words(args)
+    folder: Argument | None = None
+    at = 0
+    while at < len(options):
+        word = options[at].static
+        if word == "-C" and at + 1 < len(options) and folder is None:
+            folder = options[at + 1]
+            at += 2
+        elif word in _GIT_ALONE:
+            at += 1
+        elif word == "--version" and not rest:
+            return Reading()
+        else:
+            return None
+    words = [each.static for each in rest]
+    if not words or words[0] is None:
+        return None
+    spec = _TWO_WORDS.get((words[0], words[1] or "")) if len(words) > 1 else None
+    skip = 1
+    if spec is not None:
+        skip = 2
+    else:
+        spec = _COMMANDS.get(words[0])
+    if spec is None:
+        return None
+    parsed = parse_spec(spec)
+    found = scan(parsed, rest[skip:])
+    if found is None or "--no-index" in found.flags:
+        # With --no-index the words are any files; better asked than guessed.
+        return None
+    result = Reading()
+    if folder is not None:
+        result.paths.append((folder, "name"))
+    kind = parsed.operands
+    if kind == "none" or kind == "=":
+        return None if found.operands else result
+    if kind.startswith("="):
+        return result if all(each.static in kind[1:].split("|") for each in found.operands) else None
+    if any(each.splits for each in found.operands):
+        return None
+    # Revisions and files look alike; what is a file in the repository git can show, what leads outside is judged.
+    result.paths.extend((each, "name") for each in found.operands if _like_a_path(each))
+    result.unknown_paths = any(not each.known for each in found.operands)
+    return result
+
+
+def _like_a_path(argument: Argument) -> bool:
+    return any(value.text.startswith(("/", "~", "../")) or "/../" in value.text or value.text == ".." for value in argument.values) or _names_a_dot_file(argument)
+
+
+def _names_a_dot_file(argument: Argument) -> bool:
+    return any(part.startswith(".") and len(part) > 2 for value in argument.values for part in value.text.replace(":", "/").split("/"))

@@ -1,0 +1,393 @@
+"""Places that nobody touches unasked: keys, tokens, start-up files, histories, and this product's own files.
+
+``Places.reason`` names what a path holds, on the path as it was written and on the one behind every symlink; names are
+compared without regard to letter case, since half of the world's file systems do. A hard link to such a file under
+another name can't be seen from its path and is out of reach.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from fnmatch import translate
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from nbtoolkit.permission import pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from nbtoolkit.permission.rule import PermissionContext
+
+__all__ = [
+    "DANGEROUS_DIRECTORIES",
+    "DANGEROUS_FILES",
+    "Places",
+    "inside",
+    "protect",
+    "protected",
+    "resolve",
+    "roots",
+    "system_folder",
+]
+
+Access = Literal["read", "write", "name"]
+
+_KEYS = "keys and logins"
+_CLOUD = "cloud credentials"
+_TOKENS = "access tokens"
+_START = "a start-up file"
+_HISTORY = "a history"
+_EDITOR = "settings that an editor runs"
+_GIT = "git's own files"
+_JUPYTER = "Jupyter's own settings and keys"
+
+_FOLDERS: dict[str, str] = {
+    ".ssh": "SSH keys",
+    ".gnupg": "GnuPG keys",
+    ".aws": _CLOUD,
+    ".azure": _CLOUD,
+    ".kube": _CLOUD,
+    ".docker": _CLOUD,
+    ".oci": _CLOUD,
+    ".config/gcloud": _CLOUD,
+    ".config/gh": _TOKENS,
+    ".config/hub": _TOKENS,
+    ".config/git": _GIT,
+    ".config/rclone": _CLOUD,
+    ".config/fish": _START,
+    ".config/autostart": _START,
+    ".config/systemd": _START,
+    ".config/pip": "where packages come from",
+    ".config/kaggle": _TOKENS,
+    ".config/huggingface": _TOKENS,
+    ".password-store": _KEYS,
+    ".local/share/keyrings": _KEYS,
+    ".mozilla": "a browser's profile",
+    ".config/google-chrome": "a browser's profile",
+    ".config/chromium": "a browser's profile",
+    ".git": _GIT,
+    ".kaggle": _TOKENS,
+    ".huggingface": _TOKENS,
+    ".ipython": "IPython's history and start-up files",
+    ".jupyter": _JUPYTER,
+    ".local/share/jupyter": _JUPYTER,
+    ".config/jupyter": _JUPYTER,
+    "library/jupyter": _JUPYTER,
+    ".vscode": _EDITOR,
+    ".idea": _EDITOR,
+    "/etc/profile.d": _START,
+    "/etc/sudoers.d": _KEYS,
+    "/etc/ssh": "SSH keys",
+    "/etc/cron*": _START,
+    "/var/spool/cron": _START,
+    "/run/secrets": _KEYS,
+    "/var/run/secrets": _KEYS,
+}
+
+_FILES: dict[str, str] = {
+    ".netrc": _KEYS,
+    "_netrc": _KEYS,
+    ".npmrc": _TOKENS,
+    ".pypirc": _TOKENS,
+    ".pgpass": _KEYS,
+    ".my.cnf": _KEYS,
+    ".git-credentials": _KEYS,
+    ".gitconfig": _GIT,
+    ".gitmodules": _GIT,
+    ".env": "secrets of an environment",
+    ".env.*": "secrets of an environment",
+    ".envrc": "secrets of an environment",
+    "id_rsa": "SSH keys",
+    "id_dsa": "SSH keys",
+    "id_ecdsa*": "SSH keys",
+    "id_ed25519*": "SSH keys",
+    "authorized_keys": "SSH keys",
+    "kaggle.json": _TOKENS,
+    ".cache/huggingface/token": _TOKENS,
+    ".cache/huggingface/stored_tokens": _TOKENS,
+    ".streamlit/secrets.toml": _TOKENS,
+    ".databrickscfg": _CLOUD,
+    ".boto": _CLOUD,
+    ".s3cfg": _CLOUD,
+    ".modal.toml": _TOKENS,
+    ".vault-token": _TOKENS,
+    "application_default_credentials.json": _CLOUD,
+    "rclone.conf": _CLOUD,
+    ".*_history": _HISTORY,
+    ".lesshst": _HISTORY,
+    ".viminfo": _HISTORY,
+    ".histfile": _HISTORY,
+    ".bashrc": _START,
+    ".bash_profile": _START,
+    ".bash_login": _START,
+    ".bash_logout": _START,
+    ".bash_aliases": _START,
+    ".profile": _START,
+    ".zshrc": _START,
+    ".zshenv": _START,
+    ".zprofile": _START,
+    ".zlogin": _START,
+    ".zlogout": _START,
+    ".kshrc": _START,
+    ".cshrc": _START,
+    ".tcshrc": _START,
+    ".login": _START,
+    ".inputrc": _START,
+    ".xprofile": _START,
+    ".xsession": _START,
+    ".xinitrc": _START,
+    ".vimrc": _START,
+    ".pythonrc": _START,
+    ".pythonrc.py": _START,
+    ".pdbrc": _START,
+    ".rprofile": _START,
+    ".renviron": "secrets of an environment",
+    "sitecustomize.py": "what Python runs when it starts",
+    "usercustomize.py": "what Python runs when it starts",
+    "*.pth": "what Python runs when it starts",
+    "ipython_config.py": _START,
+    "jupyter_cookie_secret": _JUPYTER,
+    "/etc/shadow": _KEYS,
+    "/etc/gshadow": _KEYS,
+    "/etc/sudoers": _KEYS,
+    "/etc/profile": _START,
+    "/etc/bash.bashrc": _START,
+    "/etc/zsh/*": _START,
+    "/etc/environment": _START,
+    "/etc/ld.so.preload": _START,
+    "/etc/crontab": _START,
+    "/etc/rc.local": _START,
+    "/etc/gitconfig": _GIT,
+}
+
+DANGEROUS_DIRECTORIES: list[str] = list(_FOLDERS)
+DANGEROUS_FILES: list[str] = list(_FILES)
+
+# Examples without secrets, which people are meant to copy.
+_EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template", ".env.dist"})
+_OWN_FILES = re.compile(r"(?:^|/)(?:nbtoolkit\.toml|[^/]*cassette[^/]*\.jsonl)$|(?:^|/)(?:\.nbtoolkit|\.config/nbtoolkit)(?:/|$)")
+_PROC = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem|root|fd|map_files|auxv)(?:/|$)")
+_GLOB = re.compile(r"[*?\[]")
+# Folders that make up a system: never a working directory by default, never removed unasked.
+_SYSTEM = frozenset(
+    "/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /tmp /usr /var "
+    "/usr/bin /usr/lib /usr/local /usr/local/bin /usr/sbin /usr/share /var/lib /var/log /Users /Applications /Library "
+    "/System /private /private/etc /private/var /private/tmp".split()
+)
+# Nobody's home, but a folder that people do start notebooks in.
+_SHARED = frozenset({"/tmp", "/private/tmp"})  # noqa: S108
+# A tree with more entries isn't searched to its end; what wasn't seen isn't called clean either.
+MOST_ENTRIES = 50_000
+
+_protected: set[str] = set()
+
+
+def protect(path: str) -> None:
+    """Count this file as the product's own: a cassette, a file of answers, the user's rules."""
+    _protected.add(pattern.real(os.path.abspath(path)).casefold())  # noqa: PTH100 - realpath's partner
+
+
+def protected(path: str) -> bool:
+    """Whether a path (absolute) is one of the product's own files."""
+    folded = path.casefold()
+    return folded in _protected or _OWN_FILES.search(folded) is not None
+
+
+def resolve(path: str, base: str) -> tuple[str, str] | None:
+    """A path from ``base`` with symlinks followed, and as it is written, made absolute; None for what is no path."""
+    return pattern.resolve(path, base)
+
+
+def roots(context: PermissionContext) -> tuple[str, ...]:
+    """The working directories, symlinks resolved; a home or system folder only where somebody named it."""
+    found = [pattern.real(each.path) for each in context.working_directories.values()]
+    here = pattern.real(context.working_directory)
+    if here in _SHARED or not system_folder(here):
+        found.append(here)
+    return tuple(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=256)
+def system_folder(path: str) -> bool:
+    """Whether a resolved path is a home, a folder of the system, or holds one."""
+    home = _home()
+    return path in _SYSTEM or path in (home, home.rstrip("/")) or home.startswith(path.rstrip("/") + "/") or _is_home(path)
+
+
+def _is_home(path: str) -> bool:
+    head, _, tail = path.rpartition("/")
+    return bool(tail) and head in ("/home", "/Users")
+
+
+def _home() -> str:
+    return pattern.real(os.path.expanduser("~"))  # noqa: PTH111 - no error without a home
+
+
+def inside(path: str, folders: Iterable[str]) -> bool:
+    """Whether a resolved path is one of the folders or below one."""
+    folded = _fold(path)
+    return any(folded == _fold(each) or folded.startswith(_fold(each).rstrip("/") + "/") for each in folders)
+
+
+def _fold(path: str) -> str:
+    return path.casefold() if sys.platform in ("darwin", "win32") else path
+
+
+class Places:
+    """Which paths are sensitive; lists given here replace the built-in ones, but never the product's own files."""
+
+    def __init__(self, files: Sequence[str] | None = None, directories: Sequence[str] | None = None) -> None:
+        self._files = _Names(DANGEROUS_FILES if files is None else files, _FILES, whole=True)
+        self._folders = _Names(DANGEROUS_DIRECTORIES if directories is None else directories, _FOLDERS, whole=False)
+        self._built_in = files is None
+
+    def reason(self, paths: Iterable[str], access: Access = "read") -> str | None:
+        """What one of these absolute paths (resolved, as written) holds that nobody touches unasked."""
+        for path in dict.fromkeys(paths):
+            found = self._reason(path, access)
+            if found is not None:
+                return found
+        return None
+
+    def _reason(self, path: str, access: Access) -> str | None:
+        if protected(path):
+            return "nbtoolkit's own rules and records"
+        folded = path.casefold()
+        if folded.startswith("/proc/") and self._built_in and _PROC.match(folded):
+            return "the environment or memory of a process"
+        if folded.startswith("/dev/") and access == "write" and folded.startswith(("/dev/sd", "/dev/nvme", "/dev/hd", "/dev/mem", "/dev/vd", "/dev/mapper", "/dev/disk")):
+            return "a disk itself"
+        if folded.startswith(("/dev/tcp/", "/dev/udp/")):
+            return "a network connection"
+        found = self._folders.find(folded)
+        if found is not None:
+            return found[1]
+        found = self._files.find(folded)
+        if found is None:
+            return None
+        name, what = found
+        if name.startswith(".env") and self._built_in:
+            base = folded.rpartition("/")[2]
+            if base in _EXAMPLES or (base == ".env" and os.path.isfile(os.path.join(path, "pyvenv.cfg"))):  # noqa: PTH113, PTH118
+                return None
+        if name == "*.pth" and self._built_in and access != "write" and not _in_site(folded):
+            # Elsewhere they are what PyTorch saves.
+            return None
+        return what
+
+    def could_match(self, part: str) -> str | None:
+        """What a glob for one part of a path could name, where it starts with a dot as all such names do."""
+        if not part.startswith(".") or not _GLOB.search(part):
+            return None
+        return self._folders.could_match(part.casefold()) or self._files.could_match(part.casefold())
+
+    def below(self, root: str, *, skip_git_of: Iterable[str] = ()) -> tuple[str, str] | None:
+        """The first sensitive file or folder found under ``root``, and what it holds; ("", …) where it is too large."""
+        skipped = {os.path.join(each, ".git") for each in skip_git_of}  # noqa: PTH118
+        seen, stack = 0, [root]
+        while stack:
+            folder = stack.pop()
+            try:
+                entries = list(os.scandir(folder))
+            except OSError:
+                continue
+            if any(entry.name == "pyvenv.cfg" for entry in entries):
+                # A virtual environment: packages, with start-up files of their own.
+                continue
+            for entry in entries:
+                seen += 1
+                if seen > MOST_ENTRIES:
+                    return "", f"more than {MOST_ENTRIES:,} files, too many to look through"
+                name = entry.name
+                if entry.path not in skipped and (name[0] == "." or self._plain(name)):
+                    found = self.reason((entry.path,))
+                    if found is not None:
+                        return entry.path, found
+                try:
+                    if entry.is_dir(follow_symlinks=False) and entry.path not in skipped:
+                        stack.append(entry.path)
+                except OSError:
+                    continue
+        return None
+
+    def _plain(self, name: str) -> bool:
+        return name[:1] in "_aAiIjJkKsSuUrRnN" or "cassette" in name or name.endswith(".pth") or not self._built_in
+
+    def skipped_names(self) -> list[str]:
+        """The lists as globs for a search engine, folders first."""
+        folders = [each.lstrip("/") for each in self._folders.names]
+        return [*folders, *(each.lstrip("/") for each in self._files.names if each != "*.pth"), "nbtoolkit.toml"]
+
+
+class _Names:
+    """One list of names: the last part of a path, several last parts, or an absolute path; globs are allowed."""
+
+    def __init__(self, names: Iterable[str], words: dict[str, str], *, whole: bool) -> None:
+        self.names = list(names)
+        self._whole = whole
+        self._exact: dict[str, tuple[str, str]] = {}
+        self._long: list[tuple[str, str, str]] = []
+        self._globs: list[tuple[re.Pattern[str], str, str]] = []
+        for name in self.names:
+            folded = os.path.expanduser(name).casefold().rstrip("/")  # noqa: PTH111
+            what = words.get(name, "what its owner listed as sensitive")
+            if _GLOB.search(folded):
+                self._globs.append((re.compile(("" if folded.startswith("/") else r"(?:.*/)?") + translate(folded)), name, what))
+            elif "/" in folded:
+                self._long.append((folded if folded.startswith("/") else f"/{folded}", name, what))
+            else:
+                self._exact[folded] = (name, what)
+
+    def find(self, folded: str) -> tuple[str, str] | None:
+        """The name that covers a path, and what it holds."""
+        parts = folded.split("/")
+        exact = self._exact
+        if self._whole:
+            last = exact.get(parts[-1])
+            # A file's name further up is a folder of that name: a virtual environment called .env, say.
+            if last is not None:
+                return last
+        else:
+            for part in parts:
+                if part in exact:
+                    return exact[part]
+        for suffix, name, what in self._long:
+            if folded.endswith(suffix) if self._whole else f"{suffix}/" in f"{folded}/":
+                if not name.startswith("/") or folded.startswith(suffix):
+                    return name, what
+        if self._globs:
+            tail = parts[-1]
+            for expression, name, what in self._globs:
+                target = folded if "/" in name else tail
+                if expression.match(target) or (not self._whole and any(expression.match(p) for p in _heads(folded))):
+                    return name, what
+        return None
+
+    def could_match(self, part: str) -> str | None:
+        wanted = re.compile(translate(part))
+        for name, what in self._exact.values():
+            if wanted.match(name.casefold()):
+                return what
+        for suffix, _name, what in self._long:
+            # ".c*" doesn't name .config/gcloud unless the rest of the path does too; the walk over files tells.
+            if suffix.count("/") == 1 and wanted.match(suffix.lstrip("/")):
+                return what
+        return ".env and its like" if wanted.match(".env.local") and self._whole else None
+
+
+def _heads(path: str) -> list[str]:
+    """A path and all that it lies in."""
+    heads = []
+    while path and path != "/":
+        heads.append(path)
+        path = path.rpartition("/")[0]
+    return heads
+
+
+def _in_site(folded: str) -> bool:
+    return "/site-packages/" in folded or "/dist-packages/" in folded
+
+

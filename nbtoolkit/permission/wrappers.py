@@ -1,0 +1,413 @@
+"""Commands that run other commands: what they would run, as far as their words tell.
+
+Deny and ask rules look through all of them. Allow rules and the read-only list look through the few that change
+nothing about what runs, and only without options.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nbtoolkit.permission.shell import Part, Word
+from nbtoolkit.permission.shell_values import UNKNOWN, Argument, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["SHELLS", "Inner", "allowed_form", "program_name", "unwrap"]
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh"})
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+@dataclass(slots=True)
+class Inner:
+    """What a wrapper runs."""
+
+    commands: list[tuple[Argument, ...]] = field(default_factory=list)
+    scripts: list[str] = field(default_factory=list)
+    """Shell lines, to be read in turn."""
+    assignments: list[str] = field(default_factory=list)
+    doubt: str | None = None
+    """Why what runs isn't known before it runs."""
+    loose: bool = False
+    """Whether ``commands`` holds every way to read words whose options aren't known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrapper:
+    """How to find the command: options with a value, options alone, words before the command."""
+
+    valued: frozenset[str] = frozenset()
+    alone: frozenset[str] = frozenset()
+    before: int = 0
+    assignments: bool = False
+    joined: bool = False
+    """Its words are joined and given to a shell."""
+    appends: bool = False
+    """It adds words of its own to the command."""
+
+
+def _wrapper(
+    valued: str = "", alone: str = "", before: int = 0, *, assignments: bool = False, joined: bool = False, appends: bool = False
+) -> _Wrapper:
+    return _Wrapper(frozenset(valued.split()), frozenset(alone.split()), before, assignments, joined, appends)
+
+
+_WRAPPERS: dict[str, _Wrapper] = {
+    "sudo": _wrapper(
+        "-u --user -g --group -C -D --chdir -h --host -p --prompt -R --chroot -T -r --role -t --type -U",
+        "-A -b -E -H -i -k -K -n -P -S -s -v -l -e -N --login --shell --preserve-env --stdin --non-interactive --set-home",
+        assignments=True,
+    ),
+    "doas": _wrapper("-u -C", "-n -s -L"),
+    "env": _wrapper("-u --unset -C --chdir", "-i --ignore-environment -0 --null -v --debug -", assignments=True),
+    "nice": _wrapper("-n --adjustment"),
+    "ionice": _wrapper("-c --class -n --classdata -p -P -u", "-t --ignore"),
+    "timeout": _wrapper("-k --kill-after -s --signal", "--preserve-status --foreground -v --verbose", 1),
+    "nohup": _wrapper(),
+    "time": _wrapper("-f --format -o --output", "-p --portability -v --verbose -a --append -q"),
+    "command": _wrapper("", "-p"),
+    "builtin": _wrapper(),
+    "exec": _wrapper("-a", "-c -l -cl -lc"),
+    "setsid": _wrapper("", "-c -f -w --ctty --fork --wait"),
+    "stdbuf": _wrapper("-i --input -o --output -e --error"),
+    "unbuffer": _wrapper("", "-p"),
+    "chroot": _wrapper("", "--skip-chdir", 1),
+    "taskset": _wrapper("", "-a -c --cpu-list", 1),
+    "chrt": _wrapper("-T -P -D", "-b -f -i -o -r -d -R -a -v", 1),
+    "numactl": _wrapper("-i -m -N -C -p", "-l"),
+    "cpulimit": _wrapper("-l -p -e", "-i -z -b -q -f"),
+    "unshare": _wrapper("-S -G -R -w", "-m -u -i -n -p -U -C -T -f -r -c"),
+    "nsenter": _wrapper("-t -S -G", "-m -u -i -n -p -U -C -T -F -a"),
+    "systemd-run": _wrapper("-p --unit -u --slice -E", "-t -P -q -G --user --scope --pty --pipe --wait"),
+    "flock": _wrapper("-w --timeout -E", "-s -x -e -n -o -u -F", 1),
+    "strace": _wrapper("-e -o -p -s -u -E -a -I -O -P -S -X -b", "-f -ff -c -C -d -i -k -q -r -t -tt -ttt -T -v -V -w -x -xx -y -yy"),
+    "ltrace": _wrapper("-e -o -p -s -u -n -l -a -A -x", "-f -c -C -d -i -r -t -T -S -V"),
+    "valgrind": _wrapper(),
+    "catchsegv": _wrapper(),
+    "fakeroot": _wrapper("-l -s -i -b", "-u -h -v --"),
+    "caffeinate": _wrapper("-t -w", "-d -i -m -s -u"),
+    "setarch": _wrapper("", "-R -v", 1),
+    "linux32": _wrapper("", "-R"),
+    "linux64": _wrapper("", "-R"),
+    "proxychains": _wrapper("-f", "-q"),
+    "proxychains4": _wrapper("-f", "-q"),
+    "torsocks": _wrapper(),
+    "pkexec": _wrapper("-u --user", "--disable-internal-agent"),
+    "runuser": _wrapper("-u -g -G", "-l -m -p"),
+    "gosu": _wrapper("", "", 1),
+    "setpriv": _wrapper(),
+    "busybox": _wrapper(),
+    "toybox": _wrapper(),
+    "dbus-run-session": _wrapper(),
+    "xvfb-run": _wrapper("-e -f -n -p -s -w", "-a -l"),
+    "chpst": _wrapper("-u -U -b -e -/ -C -n -l -L -m -d -o -p -f -c -t -r", "-v -P -0 -1 -2"),
+    "xargs": _wrapper(
+        "-a --arg-file -d --delimiter -E -I -i -L -n -P -s --max-args --max-procs --max-lines --max-chars --replace",
+        "-0 -o -p -r -t -x --null --no-run-if-empty --verbose --interactive --open-tty --exit",
+        appends=True,
+    ),
+    "watch": _wrapper("-n --interval -q", "-b -c -d -e -g -p -t -w -x", joined=True),
+    "parallel": _wrapper("-j --jobs -a -I -N -n", "-0 -k -X -m -q", joined=True, appends=True),
+    "rtk": _wrapper(),
+    "poetry": _wrapper(before=1),
+    "pipenv": _wrapper(before=1),
+    "pdm": _wrapper(before=1),
+    "hatch": _wrapper(before=1),
+    "rye": _wrapper(before=1),
+}
+# The second word of these must be "run" for the rest to be a command.
+_RUNNERS = frozenset({"poetry", "pipenv", "pdm", "hatch", "rye"})
+_TRANSPARENT = frozenset({"nice", "timeout", "nohup", "time", "command", "env"})
+_DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?\Z")
+
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+def program_name(text: str) -> str:
+    """A program's last path part, in the form in which rules name it."""
+    return text.rstrip("/").rpartition("/")[2] or text
+
+
+def _made(text: str) -> Argument:
+    return Argument(Word(text, -1, (Part("text", text, quoted=True),)), (Value(text),))
+
+
+def unwrap(args: Sequence[Argument]) -> Inner | None:
+    """What the command made of these words runs besides itself; None for one that runs nothing else."""
+    static = args[0].static if args else None
+    if static is None:
+        return None
+    name = program_name(static)
+    rest = args[1:]
+    if name in SHELLS:
+        return _shell(rest)
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(rest)
+    wrapper = _WRAPPERS.get(name)
+    if wrapper is None:
+        return None
+    if name in _RUNNERS and not any(each.static == "run" for each in rest[:3]):
+        return None
+    return _wrapped(name, wrapper, rest)
+
+
+def _wrapped(name: str, wrapper: _Wrapper, rest: Sequence[Argument]) -> Inner:
+    inner = Inner()
+    before, at = wrapper.before, 0
+    replace = None
+    while at < len(rest):
+        word = rest[at].static
+        if word is None:
+            inner.doubt = "what it runs isn't known until it runs"
+            return _all_ways(inner, rest[at:])
+        if word == "--":
+            at += 1
+            wrapper = _Wrapper(before=0, assignments=wrapper.assignments, joined=wrapper.joined, appends=wrapper.appends)
+        elif word.startswith("-") and len(word) > 1 or word in wrapper.alone:
+            flag = word.partition("=")[0]
+            if name == "env" and flag in ("-S", "--split-string") or (name == "env" and word.startswith("-S")):
+                inner.doubt = "env -S splits a text into a command"
+                return _all_ways(inner, rest[at + 1 :])
+            if name == "flock" and flag == "-c":
+                return _script(rest[at + 1 : at + 2])
+            if name == "xargs" and word[:2] in ("-I", "-i"):
+                replace = word[2:] or (rest[at + 1].static if word == "-I" and at + 1 < len(rest) else "{}")
+            if word in wrapper.valued:
+                at += 2
+            elif flag in wrapper.valued or flag in wrapper.alone or word[:2] in wrapper.valued or _cluster(word, wrapper):
+                at += 1
+            elif name == "nice" and re.match(r"--?\d+\Z", word):
+                at += 1
+            else:
+                inner.loose = True
+                return _all_ways(inner, rest[at + 1 :])
+            continue
+        elif wrapper.assignments and _ASSIGNMENT.match(word):
+            inner.assignments.append(word.partition("=")[0])
+            at += 1
+        elif before:
+            before -= 1
+            at += 1
+        else:
+            break
+    command = tuple(rest[at:])
+    if not command:
+        if wrapper.appends:
+            return inner
+        return inner
+    if wrapper.joined and "-x" not in [each.static for each in rest[:at]]:
+        return _joined(command, appends=wrapper.appends)
+    inner.commands.append(command)
+    if wrapper.appends:
+        _appended(inner, command, replace)
+    return inner
+
+
+def _cluster(word: str, wrapper: _Wrapper) -> bool:
+    """Whether a word is several short options at once, the last of them perhaps with its value."""
+    if word.startswith("--"):
+        return False
+    for letter in word[1:]:
+        if f"-{letter}" in wrapper.valued:
+            return word[-1] != letter
+        if f"-{letter}" not in wrapper.alone:
+            return False
+    return True
+
+
+def _all_ways(inner: Inner, rest: Sequence[Argument]) -> Inner:
+    """Every word could be the command's first."""
+    inner.loose = True
+    for at in range(min(len(rest), 12)):
+        word = rest[at].static
+        if word is not None and not word.startswith("-"):
+            inner.commands.append(tuple(rest[at:]))
+    return inner
+
+
+def _appended(inner: Inner, command: Sequence[Argument], replace: str | None) -> None:
+    """A command that gets words from elsewhere must have its program fixed, at every level."""
+    program = command[0].static
+    if program is None or (replace and replace in program):
+        inner.doubt = "what it runs isn't known until it runs"
+        return
+    deeper = unwrap(command)
+    if deeper is None:
+        return
+    named = program_name(program)
+    text = replace or "{}"
+    if deeper.doubt or (not deeper.commands and not deeper.scripts) or any(text in script for script in deeper.scripts):
+        inner.doubt = f"{named} gets what it runs from elsewhere"
+
+
+def _joined(command: Sequence[Argument], *, appends: bool) -> Inner:
+    texts = [each.static for each in command]
+    if any(text is None for text in texts) or appends:
+        inner = Inner(commands=[tuple(command)])
+        inner.doubt = "the shell line that it runs isn't known until it runs"
+        return inner
+    return Inner(scripts=[" ".join(text for text in texts if text is not None)])
+
+
+def _script(rest: Sequence[Argument]) -> Inner:
+    """The first word is a shell line."""
+    if not rest:
+        return Inner()
+    static = rest[0].static
+    if static is None:
+        return Inner(doubt="the shell line that it runs isn't known until it runs")
+    return Inner(scripts=[static])
+
+
+def _shell(rest: Sequence[Argument]) -> Inner:
+    """``sh -c LINE``, ``sh FILE``, or a shell that reads its lines from elsewhere."""
+    at = 0
+    while at < len(rest):
+        word = rest[at].static
+        if word is None:
+            return Inner(doubt="what it runs isn't known until it runs")
+        if word in ("--", "-"):
+            at += 1
+            break
+        if not re.match(r"[-+][A-Za-z-]", word):
+            break
+        if word.startswith("--"):
+            if word in ("--rcfile", "--init-file"):
+                return Inner(doubt="it names a start-up file of its own")
+            if word in ("--version", "--help"):
+                return Inner()
+            at += 1
+            continue
+        if "c" in word[1:]:
+            at += 1
+            while at < len(rest) and (rest[at].static or "").startswith("-"):
+                at += 1
+            return _script(rest[at : at + 1]) if at < len(rest) else Inner(doubt="the line that it runs is missing")
+        at += 2 if word[-1] in "oO" else 1
+    if at >= len(rest) or rest[at].static is None or rest[at].static in ("/dev/stdin", "/dev/fd/0", "-"):
+        return Inner(doubt="it runs whatever it is sent")
+    return Inner()
+
+
+def _eval(rest: Sequence[Argument]) -> Inner:
+    return _joined(rest, appends=False) if rest else Inner()
+
+
+def _trap(rest: Sequence[Argument]) -> Inner:
+    if not rest or rest[0].static in ("-", "-p", "-l", ""):
+        return Inner()
+    return _script(rest[1:] if rest[0].static == "--" else rest)
+
+
+def _su(rest: Sequence[Argument]) -> Inner:
+    for at, each in enumerate(rest):
+        if each.static in ("-c", "--command"):
+            return _script(rest[at + 1 : at + 2])
+        if each.static is not None and each.static.startswith("--command="):
+            return Inner(scripts=[each.static.partition("=")[2]])
+    return Inner(doubt="it starts a shell as somebody else")
+
+
+def _find(rest: Sequence[Argument]) -> Inner | None:
+    inner, at = Inner(), 0
+    while at < len(rest):
+        if rest[at].static in _FIND_RUNS:
+            stop = at + 1
+            while stop < len(rest) and rest[stop].static not in (";", "+"):
+                stop += 1
+            command = tuple(rest[at + 1 : stop])
+            if command:
+                inner.commands.append(command)
+                _appended(inner, command, "{}")
+            at = stop
+        at += 1
+    return inner if inner.commands or inner.doubt else None
+
+
+def _git(rest: Sequence[Argument]) -> Inner | None:
+    words = [each.static for each in rest]
+    for at, word in enumerate(words):
+        following = rest[at + 1 :]
+        if word == "bisect" and words[at + 1 : at + 2] == ["run"]:
+            return Inner(commands=[tuple(rest[at + 2 :])])
+        if word == "submodule" and "foreach" in words[at:]:
+            index = words.index("foreach", at)
+            return _joined([each for each in rest[index + 1 :] if each.static != "--recursive"], appends=False)
+        if word in ("-x", "--exec", "--tree-filter", "--index-filter", "--msg-filter", "--env-filter", "--commit-filter") and (
+            "rebase" in words or "filter-branch" in words or "difftool" in words
+        ):
+            return _script(following[:1])
+        if word is not None and word.startswith("--exec=") and "rebase" in words:
+            return Inner(scripts=[word.partition("=")[2]])
+    return None
+
+
+def _ssh(rest: Sequence[Argument]) -> Inner | None:
+    valued = {f"-{letter}" for letter in "BbcDEeFIiJLlmOopQRSWw"}
+    at = 0
+    while at < len(rest):
+        word = rest[at].static
+        if word is None or not word.startswith("-"):
+            break
+        at += 2 if word in valued else 1
+    command = rest[at + 1 :]
+    return _joined(command, appends=False) if command else None
+
+
+def _script_command(rest: Sequence[Argument]) -> Inner | None:
+    for at, each in enumerate(rest):
+        if each.static in ("-c", "--command", "-qc", "-ec"):
+            return _script(rest[at + 1 : at + 2])
+    return Inner(doubt="it starts a shell of its own")
+
+
+def _uv(rest: Sequence[Argument]) -> Inner | None:
+    words = [each.static for each in rest]
+    if "run" not in words[:4]:
+        return None
+    return _all_ways(Inner(), rest[words.index("run") + 1 :])
+
+
+_SPECIAL = {
+    "eval": _eval,
+    "trap": _trap,
+    "su": _su,
+    "find": _find,
+    "git": _git,
+    "ssh": _ssh,
+    "script": _script_command,
+    "uv": _uv,
+    "conda": _uv,
+    "mamba": _uv,
+    "micromamba": _uv,
+}
+
+
+def allowed_form(args: Sequence[Argument]) -> tuple[Argument, ...]:
+    """The command that an allow rule must name: past nice, timeout, nohup, time, command and env without options."""
+    args = tuple(args)
+    while len(args) > 1 and args[0].static in _TRANSPARENT:
+        name, at = args[0].static, 1
+        if name == "nice" and args[1].static == "-n":
+            if len(args) < 4 or not re.match(r"-?\d+\Z", args[2].static or ""):
+                break
+            at = 3
+        elif name == "timeout":
+            while at + 1 < len(args) and args[at].static in ("-k", "-s"):
+                at += 2
+            if at >= len(args) or not _DURATION.match(args[at].static or ""):
+                break
+            at += 1
+        if at >= len(args):
+            break
+        first = args[at].static
+        if first is None or first.startswith("-") or "=" in first or UNKNOWN in first:
+            break
+        args = args[at:]
+    return args

@@ -1,0 +1,242 @@
+"""Bash: one command line, judged part by part, its output streamed, its whole process group ended with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from nbtoolkit.message import TextBlock, ToolResultState, new_id
+from nbtoolkit.permission.command_subject import CommandSubject
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision, PermissionRule
+from nbtoolkit.permission.sensitive import DANGEROUS_DIRECTORIES, DANGEROUS_FILES, Places, roots
+from nbtoolkit.permission.shell_judge import judge_line
+from nbtoolkit.permission.subject import Effect, Match
+from nbtoolkit.tool.base import ToolBase
+from nbtoolkit.tool.process import Ended, run_streaming
+from nbtoolkit.tool.result import ToolChunk
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from nbtoolkit.permission.subject import Subject
+    from nbtoolkit.tool.base import ToolMiddlewareBase
+
+__all__ = ["Bash"]
+
+DEFAULT_TIMEOUT = 120_000
+LONGEST_TIMEOUT = 600_000
+# What a model gets of a long output: its beginning as it comes, its end when it is there.
+HEAD = 20_000
+TAIL = 10_000
+
+# Read by bash before the first command, or changing what a command's words mean.
+_NEVER = ("BASH_ENV", "ENV", "CDPATH", "GLOBIGNORE", "PROMPT_COMMAND", "PS4", "SHELLOPTS", "BASHOPTS", "POSIXLY_CORRECT")
+# git would run hooks, a file system monitor, a diff program or a pager from a repository's own settings.
+_GIT_SETTINGS = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.pager": "cat",
+    "diff.external": "",
+    "interactive.diffFilter": "",
+    "core.sshCommand": "false",
+    "core.gitProxy": "",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "log.showSignature": "false",
+    "submodule.recurse": "false",
+}
+
+
+class Bash(ToolBase):
+    """Runs a bash command line in the notebook's folder."""
+
+    name = "Bash"
+    description = (
+        "Run a command line in bash and return its output and exit code. There is no terminal and no input. "
+        "Each call starts in the notebook's folder; use absolute paths, or `cd folder && command`. "
+        "Use Read, Write, Edit, Glob and Grep for files rather than cat, sed, find and grep."
+    )
+    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "type": "object",
+        "properties": {
+            "command": {"type": "string", "minLength": 1, "description": "The command line."},
+            "timeout": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": LONGEST_TIMEOUT,
+                "default": DEFAULT_TIMEOUT,
+                "description": "Milliseconds after which the command and all it started are ended.",
+            },
+            "description": {"type": "string", "description": "What the command does, in five to ten words."},
+        },
+        "required": ["command"],
+        "additionalProperties": False,
+    }
+    is_concurrency_safe = False
+    dangerous_files: ClassVar[list[str]] | list[str] = DANGEROUS_FILES
+    dangerous_directories: ClassVar[list[str]] | list[str] = DANGEROUS_DIRECTORIES
+
+    def __init__(
+        self,
+        dangerous_files: Sequence[str] | None = None,
+        dangerous_directories: Sequence[str] | None = None,
+        middlewares: list[ToolMiddlewareBase] | None = None,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+    ) -> None:
+        super().__init__(middlewares)
+        if dangerous_files is not None:
+            self.dangerous_files = list(dangerous_files)
+        if dangerous_directories is not None:
+            self.dangerous_directories = list(dangerous_directories)
+        self.cwd = None if cwd is None else os.fspath(cwd)
+        self._places = Places(dangerous_files, dangerous_directories)
+
+    # ------------------------------------------------------------------------------------------------- judging
+    def subjects(self, tool_input: dict[str, Any], context: PermissionContext) -> list[Subject]:
+        """Each simple command, each path that it names, each redirect."""
+        return judge_line(
+            tool_input["command"], cwd=self._folder(), folders=roots(context), places=self._places, base=context.base
+        )
+
+    async def check_permissions(
+        self,
+        tool_input: dict[str, Any],  # noqa: ARG002 - the contract's signature
+        context: PermissionContext,  # noqa: ARG002
+    ) -> PermissionDecision:
+        """No opinion: the subjects say it all."""
+        return PermissionDecision(PermissionBehavior.PASSTHROUGH, "")
+
+    async def check_read_only(self, tool_input: dict[str, Any]) -> bool:
+        """Whether every part provably only reads, within the folder that the command starts in."""
+        return self._only_reads(tool_input["command"])
+
+    async def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool:
+        """Whether an allow rule with this content covers every command of the line."""
+        if rule_content is None:
+            return True
+        rule = PermissionRule(tool_name=self.name, rule_content=rule_content, behavior=PermissionBehavior.ALLOW)
+        folder = self._folder()
+        parts = judge_line(tool_input["command"], cwd=folder, folders=(folder,), places=self._places, base=folder)
+        return all(
+            isinstance(each, CommandSubject) and each.matches(rule, folder) is Match.YES
+            for each in parts
+            if each.within is None
+        )
+
+    async def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
+        """A rule for each command that isn't read-only."""
+        folder = self._folder()
+        parts = judge_line(tool_input["command"], cwd=folder, folders=(folder,), places=self._places, base=folder)
+        return list(dict.fromkeys(each.suggestion for each in parts if each.suggestion is not None))
+
+    def rule_fault(self, rule: PermissionRule) -> str | None:
+        """Why a rule's content can never match."""
+        content = (rule.rule_content or "").strip()
+        if rule.behavior is PermissionBehavior.ALLOW and content in ("*", ":*"):
+            return "a star alone allows nothing; write Bash for every command"
+        inner = content[:-2] if content.endswith(":*") else content
+        if rule.behavior is PermissionBehavior.ALLOW and any(sign in inner for sign in ("&&", "||", ";", "|", "`", "$(")):
+            return "commands are judged one by one, so a rule names one simple command"
+        return None
+
+    # ------------------------------------------------------------------------------------------------- running
+    def _folder(self) -> str:
+        if self.cwd is not None:
+            return os.path.abspath(os.path.expanduser(self.cwd))  # noqa: PTH100, PTH111
+        try:
+            return os.getcwd()  # noqa: PTH109
+        except OSError:
+            return "/"
+
+    def _only_reads(self, command: str) -> bool:
+        folder = self._folder()
+        parts = judge_line(command, cwd=folder, folders=(folder,), places=self._places, base=folder)
+        return all(each.effect in (Effect.READ, Effect.READ_OUTSIDE) and each.safety is None for each in parts)
+
+    def _environment(self, command: str) -> dict[str, str]:
+        env = {k: v for k, v in os.environ.items() if k not in _NEVER and not k.startswith("BASH_FUNC_")}
+        env["TERM"] = "dumb"
+        if self._only_reads(command):
+            for at, (key, value) in enumerate(_GIT_SETTINGS.items()):
+                env[f"GIT_CONFIG_KEY_{at}"] = key
+                env[f"GIT_CONFIG_VALUE_{at}"] = value
+            env["GIT_CONFIG_COUNT"] = str(len(_GIT_SETTINGS))
+            env.update(GIT_PAGER="cat", PAGER="cat", GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1")
+            for name in ("GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS", "RIPGREP_CONFIG_PATH", "TAR_OPTIONS", "LESSOPEN"):
+                env.pop(name, None)
+        return env
+
+    async def call(  # type: ignore[override]
+        self, command: str, timeout: int = DEFAULT_TIMEOUT, description: str | None = None  # noqa: ARG002, ASYNC109
+    ) -> AsyncGenerator[ToolChunk, None]:
+        """Run the command, giving its output as it comes."""
+        shell = shutil.which("bash")
+        folder = self._folder()
+        if shell is None or not os.path.isdir(folder):  # noqa: PTH112, ASYNC240
+            what = "bash wasn't found on this computer" if shell is None else f"the folder {folder!r} doesn't exist"
+            yield ToolChunk.of(f"The command was not run: {what}.", ToolResultState.ERROR)
+            return
+        block, output = new_id(), _Output()
+        argv = [shell, "--noprofile", "--norc", "-c", "--", command]
+        limit = min(max(timeout, 1), LONGEST_TIMEOUT) / 1000
+        process = run_streaming(argv, cwd=folder, env=self._environment(command), timeout=limit)
+        end: Ended | None = None
+        try:
+            async for piece in process:
+                if isinstance(piece, Ended):
+                    end = piece
+                elif shown := output.add(piece):
+                    yield ToolChunk(content=[TextBlock(id=block, text=shown)], is_last=False)
+        finally:
+            await process.aclose()
+        assert end is not None
+        text, state = output.rest(), ToolResultState.SUCCESS
+        if end.timed_out:
+            text += f"{output.newline()}[timed out after {limit:g} s; the command and all it started were ended]"
+            state = ToolResultState.ERROR
+        elif end.code:
+            how = f"exit code {end.code}" if end.code > 0 else f"ended by signal {-end.code}"
+            text += f"{output.newline()}[{how}]"
+            state = ToolResultState.ERROR
+        elif not output.size:
+            text = "[no output, exit code 0]"
+        yield ToolChunk(
+            content=[TextBlock(id=block, text=text)] if text else [],
+            state=state,
+            metadata={"exit_code": end.code, "timed_out": end.timed_out, "characters": output.size},
+        )
+
+
+class _Output:
+    """What the model gets of an output: head, and tail once it is known."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._shown = 0
+        self._tail = ""
+        self._last = "\n"
+
+    def add(self, text: str) -> str:
+        """Take text in; what is to be shown now."""
+        self.size += len(text)
+        if text:
+            self._last = text[-1]
+        room = HEAD - self._shown
+        head = text[:room] if room > 0 else ""
+        self._shown += len(head)
+        rest = text[len(head) :]
+        if rest:
+            self._tail = (self._tail + rest)[-TAIL:]
+        return head
+
+    def rest(self) -> str:
+        """What wasn't shown yet, its middle left out where it is long."""
+        left_out = self.size - self._shown - len(self._tail)
+        if left_out <= 0:
+            return self._tail
+        return f"\n[… {left_out:,} characters left out …]\n{self._tail}"
+
+    def newline(self) -> str:
+        return "" if self._last == "\n" else "\n"
