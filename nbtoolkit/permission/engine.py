@@ -93,15 +93,19 @@ class Judgement:
 class PermissionEngine:
     """Judges calls by a context's mode and rules, and by the grants that all engines of a toolkit share."""
 
-    def __init__(self, context: PermissionContext, grants: Grants | None = None, store: Store | None = None) -> None:
+    def __init__(self, context: PermissionContext, grants: Grants | None = None) -> None:
         self.context = context
         self.grants = Grants() if grants is None else grants
-        self.store = store
         self._layers = (context, self.grants)
         self._readings = Readings()
         self._subjects: dict[tuple[str, Effect], Subject] = {}
 
     # ------------------------------------------------------------------------------------------------- rules
+    @property
+    def store(self) -> Store | None:
+        """The files of rules, where there are any."""
+        return self.grants.store
+
     @property
     def base(self) -> str:
         """The folder that relative patterns are read from: the project's, else the working directory."""
@@ -133,7 +137,9 @@ class PermissionEngine:
         return rule
 
     def remove_rule(self, rule: PermissionRule) -> bool:
-        """Take a rule out of the context and the grants; False when neither had it."""
+        """Take a rule out of the context, the grants and the file that it came from; False when none had it."""
+        if self.store is not None:
+            self.store.forget(rule)
         gone = self.context.remove_rule(rule)
         return bool(self.grants.remove([rule])) or gone
 

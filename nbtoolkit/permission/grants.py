@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
+    from nbtoolkit.permission.store import Store
+
 __all__ = ["BLOCK", "CELL", "KERNEL", "Counter", "Grant", "Grants"]
 
 # The sources of rules that end before the kernel does, and of those that end with it.
@@ -60,6 +62,8 @@ class Grants:
         self.ask_rules: dict[str, list[PermissionRule]] = {}
         # The folder that relative patterns are read from; None is the working directory.
         self.base: str | None = None
+        # The files behind them, where there are any; a Store puts itself here.
+        self.store: Store | None = None
         self._counters: dict[int, tuple[PermissionRule, Counter]] = {}
         self._lock = threading.Lock()
 

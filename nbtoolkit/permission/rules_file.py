@@ -29,6 +29,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode, PermissionRule
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ _KEYS = ("mode", "allow", "ask", "deny", "working_directories", "mcp_servers")
 LARGEST = 1_000_000
 
 
-class StoreError(Exception):
+class StoreError(DeveloperOrientedException):
     """A rules' file can't be read or written; the text says which, why, and what to do."""
 
 

@@ -66,6 +66,7 @@ class Store:
 
     def __init__(self, grants: Grants, folder: str | Path | None = None, *, user: Path | None = None) -> None:
         self.grants = grants
+        grants.store = self
         self.folder = Path.cwd() if folder is None else Path(folder)
         self.user_path = user_file() if user is None else user
         self.project_path, _ = find_project_file(self.folder)
@@ -231,8 +232,7 @@ class Store:
             gone = _take_out(document, rule)
 
         self._write(path, change, scope)
-        self.grants.remove([rule])
-        return gone
+        return bool(self.grants.remove([rule])) or gone
 
     def _target(self, scope: Scope) -> tuple[Path, str]:
         if scope == "project":

@@ -188,8 +188,7 @@ def test_always_for_project_or_user_is_not_asked_again_in_the_next_kernel(
     bench: Any, tool: Any, project: Path, scope: Any
 ) -> None:
     made = bench()
-    made.engine.store = Store(made.engine.grants)
-    made.engine.store.load()
+    Store(made.engine.grants).load()
     kept = remember(made, tool(), Approval.allow(scope=scope), path="data/a", limit=5)
     assert (kept.scope, kept.note) == (scope, None)
     assert made.verdict(tool(), path="data/a", limit=5) == "allow"
@@ -211,8 +210,7 @@ def test_always_from_a_sub_folder_is_not_asked_again_there(
     monkeypatch.chdir(project / "notebooks")
     for path in dict.fromkeys([first, *PLACES]):
         made = bench()
-        made.engine.store = Store(made.engine.grants)
-        made.engine.store.load()
+        Store(made.engine.grants).load()
         assert remember(made, tool(), Approval.allow(scope="project"), path=path).note is None
         later = bench()
         Store(later.engine.grants).load()
@@ -241,7 +239,7 @@ def test_a_file_tools_rule_names_the_same_place_from_the_projects_folder(text: s
 
 def test_a_script_cannot_write_to_files(bench: Any, tool: Any, project: Path) -> None:
     made = bench()
-    made.engine.store = Store(made.engine.grants)
+    Store(made.engine.grants)
     kept = remember(made, tool(), Approval.allow(scope="project", by="script"), path="a")
     assert kept.scope == "kernel"
     assert "Only a person" in (kept.note or "")
@@ -254,8 +252,7 @@ def test_what_cannot_be_saved_holds_for_this_kernel_and_is_said(bench: Any, tool
     (project / "nbtoolkit.toml").write_text('allow = ["theirs"]')
     blocked = project.parent / "home" / "file"
     blocked.touch()
-    made.engine.store = Store(made.engine.grants, user=blocked / "nbtoolkit.toml")
-    made.engine.store.load()
+    Store(made.engine.grants, user=blocked / "nbtoolkit.toml").load()
     for scope, said in (("project", "isn't accepted"), ("user", "can't be written")):
         kept = remember(made, tool(), Approval.allow(scope=scope), path=scope)  # type: ignore[arg-type]
         assert kept.scope == "kernel"
