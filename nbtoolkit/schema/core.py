@@ -222,7 +222,9 @@ class ModelValidator(TextValidator):
             raise DeveloperOrientedException(
                 f"{parameters.name}: input_schema={model.__name__} isn't an object in JSON; give a model with fields."
             )
-        super().__init__(parameters.name, Built(adapter.validator, schema, adapter), schema)
+        # The model is what the function's parameters are elsewhere: one level down.
+        raw = {"properties": {"model": schema}, "$defs": schema.get("$defs", {})}
+        super().__init__(parameters.name, Built(adapter.validator, raw, adapter), schema)
         self._parameters = parameters
         self._model = model
 

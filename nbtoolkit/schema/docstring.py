@@ -28,7 +28,8 @@ _FIELD = re.compile(
     r"|@(?P<epydoc>param|arg|keyword|kwarg|type)\s+(?P<enames>[^:]+):)\s*(?P<text>.*)$"
 )
 _NAME = r"`{0,2}\\?\*{0,2}(?:\\\*)?[^\W\d]\w*`{0,2}"
-_NAMES = re.compile(rf"{_NAME}(?:\s*,\s*{_NAME})*")
+# ``a1, a2, ... : array`` is NumPy's way to say "and so on".
+_NAMES = re.compile(rf"{_NAME}(?:\s*,\s*(?:{_NAME}|\.\.\.|…))*")
 _BULLET = re.compile(r"[-*+•]\s+")
 # Lines that begin like this are not run into the line before.
 _OWN_LINE = re.compile(r"\s|[-*+•|>]|\d+[.)]\s|$")
@@ -122,7 +123,7 @@ def _item(line: str, *, numpy: bool) -> tuple[list[str], str]:
         return [], ""
     rest = line[match.end() :].strip()
     if numpy:
-        return (_split(match[0]), "") if not rest or rest[0] in ":：" else ([], "")
+        return (_split(match[0]), "") if not rest or rest[0] in ":：(" else ([], "")
     if rest.startswith("("):
         rest = rest[_closing(rest) :].lstrip()
     if rest[:1] in (":", "：") or (rest[:2] in ("- ", "– ", "— ")):
@@ -144,7 +145,7 @@ def _split(names: str) -> list[str]:
     """``x, *args`` → names; of ``dict[str, int] x`` only the last word is one."""
     if not _NAMES.fullmatch(names.strip()):
         names = names.rsplit(maxsplit=1)[-1]
-    return [name.strip().strip("`").lstrip("\\*") for name in names.split(",")]
+    return [name.strip(" `").lstrip("\\*") for name in names.split(",") if name.strip() not in ("...", "…")]
 
 
 def _note(found: dict[str, list[str]], names: Iterable[str], block: list[str]) -> None:

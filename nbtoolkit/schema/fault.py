@@ -203,8 +203,10 @@ def faults(root: dict[str, Any], problems: list[Problem]) -> list[str]:
     grouped: dict[Path, list[Problem]] = {}
     for problem in problems:
         grouped.setdefault(problem.path, []).append(problem)
+    order = {name: number for number, name in enumerate(root.get("properties", ()))}
+    ordered = sorted(grouped, key=lambda path: order.get(path[0], len(order)) if path else -1)
     texts = []
-    for group in list(grouped.values())[:_MAX_FAULTS]:
+    for group in [grouped[path] for path in ordered[:_MAX_FAULTS]]:
         untold = dict.fromkeys(problem.reason for problem in group if problem.reason and not problem.told)
         first = group[0]._replace(reason="; ".join(list(untold)[:3]), told=False) if untold else group[0]
         texts.append(fault_text(root, first))

@@ -6,6 +6,7 @@ take by its nearest equivalent, and what JSON can't carry by a notebook variable
 
 from __future__ import annotations
 
+import base64
 import functools
 import inspect
 import numbers
@@ -16,7 +17,7 @@ from collections import abc
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 import typing_extensions as te
-from pydantic import AfterValidator, Field, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
+from pydantic import AfterValidator, Field, PlainSerializer, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 
 from nbtoolkit.schema.generate import NoTitles
 from nbtoolkit.schema.variables import Variable, get_variable_resolver, type_name
@@ -40,11 +41,14 @@ __all__ = [
 ]
 
 # What needs no further look: pydantic validates it and JSON carries it.
-_PLAIN = frozenset({str, int, float, bool, type(None), list, dict, tuple, set, frozenset, bytes})
+_PLAIN = frozenset({str, int, float, bool, type(None), list, dict, tuple, set, frozenset})
 # Pydantic gives a one-shot validator for Iterable and nothing for the others; a list does for each of them.
 _ITERABLES = frozenset({abc.Iterable, abc.Collection, abc.Container, abc.Reversible})
 _ITERATORS = frozenset({abc.Iterator, abc.Generator})
+# A dump uses the config of the thing that is dumped, and a TypedDict's isn't heeded.
+_BYTES = Annotated[bytes, PlainSerializer(lambda value: base64.b64encode(value).decode(), when_used="json")]
 _SUBSTITUTES: dict[Any, Any] = {
+    bytes: _BYTES,
     object: Any,
     numbers.Number: float | int,
     numbers.Complex: float | int,
@@ -53,7 +57,7 @@ _SUBSTITUTES: dict[Any, Any] = {
     numbers.Integral: int,
     typing.LiteralString: str,
     te.LiteralString: str,
-    bytearray: Annotated[bytes, AfterValidator(bytearray)],
+    bytearray: Annotated[_BYTES, AfterValidator(bytearray)],
 }
 _UNIONS: tuple[Any, ...] = (Union, types.UnionType)
 _REQUIRED: tuple[Any, ...] = (typing.Required, te.Required)

@@ -135,14 +135,14 @@ class Signature:
             }
         return names
 
-    def _check_given(self, given: dict[str, Any] | type[BaseModel]) -> None:
+    def _check_given(self, given: Any) -> None:
         parameters = self._parameters
         if isinstance(given, dict):
             from nbtoolkit.schema.given import JSONSchemaValidator
 
             self._schema_validator = JSONSchemaValidator(self.name, given, trusted=True)
             names = list(given.get("required", ()))
-        elif issubclass(given, BaseModel):
+        elif isinstance(given, type) and issubclass(given, BaseModel):
             names = list(given.model_fields)
         else:
             raise DeveloperOrientedException(

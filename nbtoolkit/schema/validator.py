@@ -129,7 +129,7 @@ class TextValidator:
             given = self._adapter.dump_python(
                 value, mode="json", by_alias=True, round_trip=True, warnings=False, exclude_unset=True
             )
-        except PydanticSerializationError:
+        except (PydanticSerializationError, ValueError):
             # A model's own serializer failed; its defaults stay unwritten.
             return
         overlay(data, full, given, self._known)
