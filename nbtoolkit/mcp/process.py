@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from nbtoolkit.mcp import guardian
 
@@ -39,11 +39,38 @@ GARBAGE_LIMIT = 500
 # After its stdin ended a server may finish what it does; after SIGTERM it may clean up.
 GRACE_SECONDS = 2.0
 TERM_SECONDS = 1.5
+# At the end of the kernel both are short: whoever shuts it down loses patience after a few seconds.
+HURRY_SECONDS = 0.4
 # After the end of its stdout, the exit code should be there at once.
 REAP_SECONDS = 1.0
-POLL_SECONDS = 0.02
+# What a process wrote before its exit is in the pipe by then.
+LAST_OUTPUT_SECONDS = 0.2
+# Lines that are shown of what isn't MCP.
+GARBAGE_SHOWN = 5
+# After so many messages in a row the loop is given to others.
+TURN = 16
+CHUNK = 65536
 
 _number = itertools.count(1)
+
+# Set when the process is about to end.
+hurry = threading.Event()
+
+
+class _Watched(asyncio.subprocess.SubprocessStreamProtocol):
+    """Tells of the process's exit at once: its pipes may be held open by what it has forked."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=LINE_LIMIT, loop=loop)
+        self.exited = asyncio.Event()
+        self._own_loop = loop
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.exited.set()
+        if self.stdout is not None:
+            # What it wrote before is read still; then it is over, whoever holds the pipe.
+            self._own_loop.call_later(LAST_OUTPUT_SECONDS, self.stdout.feed_eof)
 
 
 class ServerProcess:
@@ -53,62 +80,54 @@ class ServerProcess:
         self.config = config
         self.log = log
         self.mark = f"{guardian.owner_mark()}#{next(_number)}"
-        self.process: asyncio.subprocess.Process | None = None
         self.garbage: list[str] = []
         self.garbled = 0
         self.spoke = False
         # It left by itself, before anybody asked it to.
         self.died = False
-        self._stopping = False
+        self.stopping = False
         self.ended = asyncio.Event()
+        self._process: asyncio.subprocess.Process | None = None
+        self._watched: _Watched | None = None
+        self._transport: asyncio.SubprocessTransport | None = None
 
     @property
     def pid(self) -> int | None:
         """The process's id, once it was started."""
-        return self.process.pid if self.process is not None else None
+        return self._process.pid if self._process is not None else None
 
     @property
     def exit_code(self) -> int | None:
         """Its exit code; negative for the signal that ended it; None while it runs."""
-        return self.process.returncode if self.process is not None else None
+        return self._process.returncode if self._process is not None else None
 
     @contextlib.asynccontextmanager
     async def streams(self) -> AsyncIterator[Any]:
         """Start the process and give the SDK's pair of message streams."""
-        import anyio
-        from mcp.shared.message import SessionMessage
-
-        await self._start()
-        to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](64)
-        outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](64)
-        tasks = [
-            asyncio.create_task(self._read(to_session)),
-            asyncio.create_task(self._write(from_session)),
-            asyncio.create_task(self._listen()),
-        ]
+        process = await self._start()
+        listening = asyncio.create_task(self._listen(process))
         try:
-            yield incoming, outgoing
+            yield _Incoming(self, process), _Outgoing(self, process)
         finally:
             # Ending must come to its end also when the session was cancelled.
-            ending = asyncio.ensure_future(self._stop())
+            ending = asyncio.ensure_future(self._stop(process))
             try:
                 await asyncio.shield(ending)
             finally:
                 if not ending.done():
                     ending.cancel()
-                    self._signal(signal.SIGKILL)
-                for task in tasks:
-                    task.cancel()
-                for stream in (to_session, incoming, outgoing, from_session):
-                    stream.close()
+                    self.signal(signal.SIGKILL)
+                listening.cancel()
 
-    async def _start(self) -> None:
+    async def _start(self) -> asyncio.subprocess.Process:
         command = find_command(self.config)
         ensure_guardian()
         from mcp.client.stdio import get_default_environment
 
         environment = get_default_environment() | (self.config.env or {}) | {guardian.MARK: self.mark}
-        self.process = await asyncio.create_subprocess_exec(
+        loop = asyncio.get_running_loop()
+        self._transport, self._watched = await loop.subprocess_exec(
+            lambda: _Watched(loop),
             command,
             *(self.config.args or ()),
             stdin=subprocess.PIPE,
@@ -116,120 +135,176 @@ class ServerProcess:
             stderr=subprocess.PIPE,
             cwd=self.config.cwd,
             env=environment,
-            limit=LINE_LIMIT,
             start_new_session=True,
         )
-        tell_guardian(f"+{self.process.pid}")
-        self.log.begin(f"started, pid {self.process.pid}: {self.config.describe()}")
+        process = self._process = asyncio.subprocess.Process(self._transport, self._watched, loop)
+        tell_guardian(f"+{process.pid}")
+        self.log.begin(f"started, pid {process.pid}: {self.config.describe()}")
+        return process
 
-    async def _read(self, to_session: Any) -> None:
-        import anyio
-        from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
+    async def over(self) -> None:
+        """Its stdout has ended: the session is told, with the exit code where there is one."""
+        if not self.stopping:
+            self.died = await self._reap(REAP_SECONDS) and not self.stopping
+        self.ended.set()
 
-        assert self.process is not None
-        assert self.process.stdout is not None
-        errors = self.config.encoding_error_handler
-        try:
-            while line := await self.process.stdout.readline():
-                try:
-                    # Bytes are parsed as they are; only a lenient reading has to decode first.
-                    text: Any = line if errors == "strict" else line.decode("utf-8", errors)
-                    message = jsonrpc_message_adapter.validate_json(text, by_name=False)
-                except ValueError:
-                    if not self._note_garbage(line):
-                        self._stopping = True
-                        self._signal(signal.SIGTERM)
-                        break
-                    # Lines that are there already are read without a pause; others want the loop too.
-                    await asyncio.sleep(0)
-                    continue
-                self.spoke = True
-                await to_session.send(SessionMessage(message))
-        except ValueError:
-            self._note_garbage(b"(a line of more than %d bytes)" % LINE_LIMIT)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
-            logger.debug("the session closed before its server's stdout", exc_info=True)
-        finally:
-            if not self._stopping:
-                self.died = await self._reap(REAP_SECONDS) and not self._stopping
-            self.ended.set()
-            # The session sees the end and fails every call under way.
-            to_session.close()
-        # A server that is stuck in writing doesn't see that its stdin has ended.
-        with contextlib.suppress(ConnectionError, ValueError):
-            while await self.process.stdout.read(65536):
-                pass
-
-    def _note_garbage(self, line: bytes) -> bool:
+    def note_garbage(self, line: bytes) -> bool:
         """Keep what isn't a message; False when this can't be a server."""
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         if not text.strip():
             return True
         self.garbled += 1
-        if len(self.garbage) < 5:
+        if len(self.garbage) < GARBAGE_SHOWN:
             self.garbage.append(text[:200])
-        self.log.write("stdout", text[:2000])
+        self.log.write("stdout", text)
         return self.spoke or self.garbled < GARBAGE_LIMIT
 
-    async def _write(self, from_session: Any) -> None:
-        assert self.process is not None
-        assert self.process.stdin is not None
-        errors = self.config.encoding_error_handler
-        try:
-            async for item in from_session:
-                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                self.process.stdin.write(text.encode("utf-8", errors) + b"\n")
-                await self.process.stdin.drain()
-        except (ConnectionError, RuntimeError):
-            logger.debug("the server closed its stdin", exc_info=True)
-            from_session.close()
-
-    async def _listen(self) -> None:
+    async def _listen(self, process: asyncio.subprocess.Process) -> None:
         """Keep what the server writes on stderr."""
-        assert self.process is not None
-        assert self.process.stderr is not None
+        assert process.stderr is not None
         with contextlib.suppress(ConnectionError):
-            while data := await self.process.stderr.read(65536):
+            while data := await process.stderr.read(CHUNK):
                 self.log.feed(data)
 
-    async def _stop(self) -> None:
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
         """End the process: stdin closed, a grace, SIGTERM to its group, SIGKILL to all that carries its mark."""
-        assert self.process is not None
-        self._stopping = True
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        if not await self._reap(GRACE_SECONDS if self.exit_code is None else 0.0):
-            self._signal(signal.SIGTERM)
-            await self._reap(TERM_SECONDS)
+        self.stopping = True
+        assert process.stdin is not None
+        process.stdin.close()
+        # A server that is stuck in writing doesn't see that its stdin has ended.
+        draining = asyncio.create_task(_drain(process))
+        if not await self._reap(GRACE_SECONDS if not hurry.is_set() else HURRY_SECONDS):
+            self.signal(signal.SIGTERM)
+            await self._reap(TERM_SECONDS if not hurry.is_set() else HURRY_SECONDS)
         # Also after a clean exit: what it forked may be there still.
-        self._signal(signal.SIGKILL)
+        self.signal(signal.SIGKILL)
         if sys.platform == "linux":
             await asyncio.to_thread(guardian.kill_marked, self.mark)
         await self._reap(REAP_SECONDS)
-        tell_guardian(f"-{self.process.pid}")
+        draining.cancel()
+        tell_guardian(f"-{process.pid}")
+        # Left to the collector it would warn, where others hold the pipes still.
+        if self._transport is not None:
+            self._transport.close()
         self.log.note(f"ended, {describe_exit(self.exit_code)}")
 
-    def _signal(self, number: int) -> None:
-        assert self.process is not None
+    def signal(self, number: int) -> None:
+        """Signal the server's whole process group."""
+        assert self._process is not None
         try:
             # The leader's pid is the group's, also when the leader has gone.
-            os.killpg(self.process.pid, number)
+            os.killpg(self._process.pid, number)
         except ProcessLookupError:
             pass
         except PermissionError:
-            logger.warning("the MCP server's processes (group %d) can't be signalled", self.process.pid)
+            logger.warning("the MCP server's processes (group %d) can't be signalled", self._process.pid)
 
     async def _reap(self, seconds: float) -> bool:
-        """Whether the process ended within the time; its pipes may be held open by others still."""
-        assert self.process is not None
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        while self.process.returncode is None:
-            if loop.time() >= until:
-                return False
-            await asyncio.sleep(POLL_SECONDS)
-        return True
+        """Whether the process ended within the time."""
+        assert self._watched is not None
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._watched.exited.wait(), seconds)
+        return self._watched.exited.is_set()
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    assert process.stdout is not None
+    with contextlib.suppress(ConnectionError, RuntimeError):
+        while await process.stdout.read(CHUNK):
+            pass
+
+
+class _Stream:
+    """What the SDK's two stream protocols have in common."""
+
+    def __init__(self, server: ServerProcess, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.server = server
+        self.stdin = process.stdin
+        self.stdout = process.stdout
+        self.closed = False
+
+    async def aclose(self) -> None:
+        """Take or give no more; the process itself is ended by its owner."""
+        self.closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class _Incoming(_Stream):
+    """The server's messages, one a line."""
+
+    taken = 0
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        errors = self.server.config.encoding_error_handler
+        while line := await self._line():
+            self.taken += 1
+            if self.taken % TURN == 0:
+                # Lines that are there already are read without a pause; others want the loop too.
+                await asyncio.sleep(0)
+            try:
+                # Bytes are parsed as they are; only a lenient reading has to decode first.
+                text: Any = line if errors == "strict" else line.decode("utf-8", errors)
+                message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+            except ValueError:
+                if not self.server.note_garbage(line):
+                    self.server.stopping = True
+                    self.server.signal(signal.SIGTERM)
+                    break
+                continue
+            self.server.spoke = True
+            return SessionMessage(message)
+        await self.server.over()
+        raise StopAsyncIteration
+
+    async def _line(self) -> bytes:
+        try:
+            return await self.stdout.readline()
+        except ValueError:
+            self.server.note_garbage(b"(a line of more than %d bytes)" % LINE_LIMIT)
+        except ConnectionError:
+            logger.debug("the server's stdout broke", exc_info=True)
+        return b""
+
+    async def receive(self) -> Any:
+        """The next message; EndOfStream when there is none any more."""
+        import anyio
+
+        try:
+            return await anext(self)
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+
+class _Outgoing(_Stream):
+    """Our messages to the server."""
+
+    async def send(self, item: Any, /) -> None:
+        """Write one message; BrokenResourceError when the server takes none any more."""
+        import anyio
+
+        if self.closed:
+            raise anyio.ClosedResourceError
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        try:
+            if self.stdin.is_closing():
+                raise ConnectionResetError
+            self.stdin.write(text.encode("utf-8", self.server.config.encoding_error_handler) + b"\n")
+            await self.stdin.drain()
+        except (ConnectionError, RuntimeError) as error:
+            raise anyio.BrokenResourceError from error
 
 
 def describe_exit(code: int | None) -> str:
