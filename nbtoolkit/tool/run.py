@@ -135,6 +135,7 @@ class ToolCall:
 
     # ------------------------------------------------------------------ the two ways to consume it
     async def _complete(self) -> ToolResponse:
+        __tracebackhide__ = True
         response, entry = self._begin()
         try:
             try:
@@ -189,6 +190,7 @@ class ToolCall:
 
     # ------------------------------------------------------------------ up to the permission
     async def _prepare(self, entry: LogEntry) -> None:
+        __tracebackhide__ = True
         tool = await self.toolkit.find(self.block.name, self.state)
         self.tool = tool
         entry.origin = tool.origin
@@ -206,6 +208,7 @@ class ToolCall:
 
     async def _permit(self, tool: ToolBase, judged: Arguments, entry: LogEntry) -> None:
         """Judge, and ask, until these arguments are allowed; anything else leaves by _Refused."""
+        __tracebackhide__ = True
         engine = self.toolkit.engine_for(self.state)
         updated = False
         for _ in range(MAX_ROUNDS):
@@ -276,6 +279,7 @@ class ToolCall:
 
     # ------------------------------------------------------------------ the run
     async def _run(self, response: ToolResponse, entry: LogEntry) -> None:
+        __tracebackhide__ = True
         tool, judged = self.tool, self._judged
         if tool is not None and judged is not None and not tool.middlewares and not tool.is_external_tool:
             # One chunk and nothing around it: the usual call, without the cost of a stream.
@@ -337,6 +341,7 @@ class ToolCall:
     # ------------------------------------------------------------------ the end
     def _fail(self, error: BaseException, response: ToolResponse) -> ToolChunk:
         """The chunk that tells of the error; one that isn't a result goes on up, once it is in the response."""
+        __tracebackhide__ = True
         if isinstance(error, _Refused):
             chunk = error.chunk
         elif isinstance(error, AgentOrientedException):

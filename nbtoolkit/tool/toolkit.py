@@ -334,8 +334,8 @@ class Toolkit:
         return self.is_active(group) if groups is None else group.name == BASIC or group.name in groups
 
     async def get_tool_schemas(
-        self, groups: Sequence[str] | None = None, format: str = "openai"
-    ) -> list[dict[str, Any]]:  # noqa: A002
+        self, groups: Sequence[str] | None = None, format: str = "openai"  # noqa: A002
+    ) -> list[dict[str, Any]]:
         """The schemas of basic and of the groups named; None means those that are on now.
 
         ``format``: openai, openai_responses, anthropic, gemini or mcp. The parameters are shared and refuse to be
@@ -358,8 +358,8 @@ class Toolkit:
         return found
 
     def get_tool_schemas_sync(
-        self, groups: Sequence[str] | None = None, format: str = "openai"
-    ) -> list[dict[str, Any]]:  # noqa: A002
+        self, groups: Sequence[str] | None = None, format: str = "openai"  # noqa: A002
+    ) -> list[dict[str, Any]]:
         """``get_tool_schemas`` for a plain cell."""
         return self._run(self.get_tool_schemas(groups, format))
 
@@ -409,12 +409,15 @@ class Toolkit:
 
     def call_sync(self, name: str, /, **arguments: Any) -> ToolResponse:
         """``call`` for a plain cell or a script; it blocks, approval included."""
+        # An interrupted cell's traceback should end at the person's own line.
+        __tracebackhide__ = True
         return self._run(_awaited(self.call(name, **arguments)))
 
     def call_tool_sync(
         self, tool_call: ToolCallBlock, state: AgentState | None = None, approver: Approver | None = None
     ) -> ToolResponse:
         """``call_tool`` for a plain cell or a script."""
+        __tracebackhide__ = True
         return self._run(_awaited(self.call_tool(tool_call, state, approver)))
 
     def call_tools_sync(
@@ -424,9 +427,11 @@ class Toolkit:
         approver: Approver | None = None,
     ) -> list[ToolResponse]:
         """``call_tools`` for a plain cell or a script."""
+        __tracebackhide__ = True
         return self._run(self.call_tools(tool_calls, state, approver))
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        __tracebackhide__ = True
         result: T = hooks.drive(coroutine)
         return result
 
@@ -507,6 +512,7 @@ def _is_client(value: object) -> TypeGuard[MCPClient]:
 
 
 async def _awaited(call: ToolCall) -> ToolResponse:
+    __tracebackhide__ = True
     return await call
 
 
