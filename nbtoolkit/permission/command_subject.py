@@ -70,12 +70,27 @@ class CommandSubject(Subject):
         return best
 
 
+    def keys(self, *, wide: bool) -> frozenset[str] | None:
+        """The names of the programs, which every pattern that names the command holds."""
+        if not wide:
+            return _programs(() if self.allowed is None else (self.allowed,), whole=True)
+        return None if self.hidden else _programs(self.forms, whole=False)
+
     def covered_by(self, rule: PermissionRule) -> bool:
         """Whether an allow rule names this command, and what it runs."""
         words, open_end = _pattern(rule.rule_content or "")
         if self.allowed is None or not words or (open_end and len(words) < self.reach):
             return False
         return _compare(words, self.allowed, open_end=open_end) is _YES
+
+
+def _programs(forms: Sequence[Form], *, whole: bool) -> frozenset[str] | None:
+    found: set[str] = set()
+    for each in forms:
+        if not each or each[0][0] is None or each[0][1]:
+            return None
+        found.update((text if whole else program_name(text)).casefold() for text in each[0][0])
+    return frozenset(found)
 
 
 @lru_cache(maxsize=8192)
