@@ -332,8 +332,8 @@ def test_registration_builds_neither_schema_nor_docstring(monkeypatch: pytest.Mo
     def refuse(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("nbtoolkit.schema.signature.ParametersValidator", refuse)
-    monkeypatch.setattr("nbtoolkit.schema.signature.parse_docstring", refuse)
+    monkeypatch.setattr("nbtoolkit.schema.core.ParametersValidator", refuse)
+    monkeypatch.setattr("nbtoolkit.schema.docstring.parse_docstring", refuse)
     Signature(plain)
 
 
@@ -381,6 +381,8 @@ def test_a_hint_that_stays_unknown_accepts_anything_is_warned_of_once_and_found_
     with pytest.raises(ToolArgumentsError, match="n: got"):
         signature.validate({"row": 1, "n": "x"})
     cells["Row"] = int
+    with pytest.raises(ToolArgumentsError, match="row: got"):
+        signature.validate({"row": "x", "n": 1})
     assert signature.input_schema["properties"]["row"] == {"type": "integer"}
 
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 import typing_extensions as te
 from pydantic import AfterValidator, Field, PlainSerializer, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 
-from nbtoolkit.schema.generate import NoTitles
 from nbtoolkit.schema.variables import Variable, get_variable_resolver, type_name
 
 if TYPE_CHECKING:
@@ -315,6 +314,8 @@ def _probe(hint: Any) -> str | None:
 @functools.lru_cache(maxsize=256)
 def _cached_probe(hint: Any) -> str | None:
     """Why pydantic can't validate the hint from JSON; None where it can."""
+    from nbtoolkit.schema.generate import NoTitles
+
     try:
         TypeAdapter(hint).json_schema(schema_generator=NoTitles)
     except PydanticUndefinedAnnotation as error:

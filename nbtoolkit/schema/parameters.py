@@ -94,14 +94,11 @@ class Parameters:
         self.unhinted = [_starred(p) for p in shown if p.annotation is MISSING]
         self.visible = [Parameter(p.name, p.kind, p.annotation, p.default) for p in shown]
         self.keywords_only = all(p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in self._all)
+        # Those whose hints name something that doesn't exist yet; until then they accept anything.
+        self.pending: list[Parameter] = []
         self.takes_any_keyword = any(p.kind is p.VAR_KEYWORD for p in self._all)
         if hints:
             self.resolve()
-
-    @property
-    def pending(self) -> list[Parameter]:
-        """The parameters whose hints name something that doesn't exist yet; until then they accept anything."""
-        return [parameter for parameter in self.visible if parameter.pending]
 
     def resolve(self) -> bool:
         """Resolve the hints that aren't yet; tells whether one could be."""
@@ -127,6 +124,7 @@ class Parameters:
             else:
                 parameter.annotation = hint
                 progress = True
+        self.pending = [parameter for parameter in self.visible if parameter.pending]
         if refused:
             one = len(refused) == 1
             raise DeveloperOrientedException(

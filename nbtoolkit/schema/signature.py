@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from nbtoolkit.exception import DeveloperOrientedException
-from nbtoolkit.schema.core import ModelValidator, ParametersValidator
-from nbtoolkit.schema.docstring import Docstring, parse_docstring
 from nbtoolkit.schema.hints import innermost
 from nbtoolkit.schema.parameters import Parameters
 
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from nbtoolkit.schema.arguments import Arguments
+    from nbtoolkit.schema.core import ModelValidator, ParametersValidator
+    from nbtoolkit.schema.docstring import Docstring
     from nbtoolkit.schema.given import JSONSchemaValidator
 
 __all__ = ["STATE_PARAMETER", "Signature", "check_name"]
@@ -94,7 +94,10 @@ class Signature:
     def validate(self, arguments: Mapping[str, Any]) -> Arguments:
         """Validate a call; ToolArgumentsError with all faults at once."""
         if self._schema_validator is None:
-            return (self._validator or self._built()).validate(arguments)
+            validator = self._validator
+            if validator is None or self._parameters.pending:
+                validator = self._built()
+            return validator.validate(arguments)
         checked = self._schema_validator.validate(arguments)
         result = self._built().validate(checked.json)
         result.mended = (*checked.mended, *result.mended)
@@ -104,6 +107,9 @@ class Signature:
         parameters = self._parameters
         if self._validator is not None and not (parameters.pending and parameters.resolve()):
             return self._validator
+        # Imported where a schema is first wanted: making a tool needs none of it.
+        from nbtoolkit.schema.core import ModelValidator, ParametersValidator
+
         if isinstance(self._given, type):
             self._validator = ModelValidator(parameters, self._given)
             return self._validator
@@ -119,6 +125,8 @@ class Signature:
 
     def _documentation(self) -> Docstring:
         if self._docstring is None:
+            from nbtoolkit.schema.docstring import Docstring, parse_docstring
+
             texts = [parse_docstring(text) for text in _docstrings(self.func)]
             description = next((text.description for text in texts if text.description), "")
             parameters = {name: text for parsed in reversed(texts) for name, text in parsed.parameters.items()}
