@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
@@ -157,8 +157,3 @@ async def allow_all(request: ApprovalRequest) -> Approval:
     if request.decision.bypass_immune:
         return Approval.deny(f"Only a person may answer this. {request.decision.message}", by="policy")
     return Approval.allow(by="policy")
-
-
-def by(approval: Approval, answerer: Answerer) -> Approval:
-    """The same answer, from somebody else."""
-    return replace(approval, by=answerer)

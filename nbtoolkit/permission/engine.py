@@ -138,10 +138,9 @@ class PermissionEngine:
 
     def remove_rule(self, rule: PermissionRule) -> bool:
         """Take a rule out of the context, the grants and the file that it came from; False when none had it."""
-        if self.store is not None:
-            self.store.forget(rule)
-        gone = self.context.remove_rule(rule)
-        return bool(self.grants.remove([rule])) or gone
+        in_file = self.store is not None and self.store.forget(rule)
+        in_context = self.context.remove_rule(rule)
+        return bool(self.grants.remove([rule])) or in_file or in_context
 
     def redefined(self, tool: Judged) -> list[PermissionRule]:
         """Drop the grants that were given to another definition of this tool, and name them."""

@@ -215,6 +215,29 @@ def test_check_permission_gives_the_decision_alone(tool: Any) -> None:
     assert decision.behavior is ALLOW
 
 
+def test_a_rules_text_needs_a_behavior() -> None:
+    engine = PermissionEngine(PermissionContext())
+    with pytest.raises(TypeError, match="needs a behavior"):
+        engine.add_rule("load_table")
+    with pytest.raises(ValueError, match="must end with"):
+        engine.add_rule("Bash(ls", "deny")
+
+
+def test_the_seeds_three_answers_hold(bench: Any, tool: Any) -> None:
+    # A function asks on every call; a tool's own ALLOW is taken; a server's read-only tool is let through in explore and
+    # accept_edits and asks in default, unless its server is trusted.
+    function, lookup = (
+        tool("get_weather"),
+        tool("lookup_user", own=PermissionDecision(ALLOW, "Read-only lookup, allowing.")),
+    )
+    reader, writer = tool("mcp__fs__read", read_only=True, server="fs"), tool("mcp__fs__write", server="fs")
+    trusted = tool("mcp__fs__read", read_only=True, server="fs", trust=True)
+    assert [bench().verdict(each) for each in (function, lookup, reader, writer, trusted)] == [
+        "ask", "allow", "ask", "ask", "allow",
+    ]  # fmt: skip
+    assert [bench(mode).verdict(reader) for mode in ("explore", "accept_edits")] == ["allow", "allow"]
+
+
 # ---------------------------------------------------------------------------------------------------- safety
 def test_a_safety_question_offers_no_always_and_no_rule_silences_it(bench: Any, call: Any) -> None:
     tool, tool_input = call("sensitive")

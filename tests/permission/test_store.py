@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from nbtoolkit.permission.engine import PermissionEngine
 from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionContext, PermissionMode, PermissionRule
 from nbtoolkit.permission.rules_file import digest
@@ -385,3 +386,54 @@ def test_two_kernels_writing_at_once_lose_nothing(project: Path, scope: str) -> 
 
 def test_the_digest_is_of_the_files_bytes() -> None:
     assert digest(b"") == "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_a_rule_that_is_removed_leaves_its_file_too(project: Path) -> None:
+    grants = Grants()
+    Store(grants).load()
+    engine = PermissionEngine(PermissionContext(), grants)
+    assert engine.store is not None
+    (rule,) = engine.store.remember([allow("a")], "project")
+    assert engine.remove_rule(rule)
+    assert not engine.remove_rule(rule)
+    assert '"a"' not in (project / "nbtoolkit.toml").read_text()
+    assert list(grants) == []
+
+
+def test_there_must_be_a_file_to_accept(project: Path) -> None:
+    with pytest.raises(StoreError, match="to accept"):
+        Store(Grants()).accept()
+
+
+def test_a_home_that_nobody_has_is_said(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(Grants())
+    monkeypatch.setattr(store, "user_path", None)
+    assert store.load() == []
+    with pytest.raises(StoreError, match="no home folder"):
+        store.remember([allow("a")], "user")
+    assert store.remember([allow("a")], "project")
+    assert store.accepted
+    with pytest.raises(ValueError, match="'cell' has no file"):
+        store.remember([allow("a")], "cell")
+
+
+def test_a_list_that_is_none_is_not_written_to(project: Path) -> None:
+    path = user_file()
+    assert path is not None
+    write(path, 'allow = "a"')
+    store = Store(Grants())
+    assert store.load()
+    with pytest.raises(StoreError, match="must be a list of rules"):
+        store.remember([allow("b")], "user")
+    assert path.read_text() == 'allow = "a"'
+
+
+def test_what_is_too_large_or_a_folder_is_no_file_of_rules(project: Path) -> None:
+    path = project / "nbtoolkit.toml"
+    path.write_text("#" * 1_000_001)
+    assert "larger than" in str(Store(Grants()).load()[0])
+    path.unlink()
+    user = user_file()
+    assert user is not None
+    user.mkdir(parents=True)
+    assert "can't be read" in str(Store(Grants()).load()[0])
