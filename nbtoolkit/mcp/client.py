@@ -211,10 +211,13 @@ class MCPClient(BaseModel):
         with live.lock:
             tools: dict[str, MCPTool] = {}
             for definition in definitions:
-                made = MCPTool(self, definition, names[definition.name])
                 held = live.tools.get(definition.name)
-                # The same tool stays the same object: what was made of it, a validator say, is kept.
-                tools[definition.name] = held if held is not None and _same(held, made) else made
+                name = names[definition.name]
+                if held is not None and held.name == name and held.definition == definition:
+                    # The same tool stays the same object: what was made of it, a validator say, is kept.
+                    tools[definition.name] = held
+                    continue
+                made = tools[definition.name] = MCPTool(self, definition, name)
                 if held is not None and held.definition_hash != made.definition_hash:
                     changes.append(DefinitionChange(self.name, made.name, held, made))
             live.tools = tools
@@ -344,12 +347,3 @@ def _release(connection: Connection) -> None:
     portal = running_portal()
     if portal is not None and connection.session is not None:
         asyncio.run_coroutine_threadsafe(connection.close(), portal.loop)
-
-
-def _same(held: MCPTool, made: MCPTool) -> bool:
-    return (
-        held.name == made.name
-        and held.definition_hash == made.definition_hash
-        and held.annotations == made.annotations
-        and held.output_schema == made.output_schema
-    )

@@ -10,13 +10,16 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import contextvars
 import logging
 import os
 import sys
 import threading
+from collections import deque
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -48,6 +51,87 @@ def ticking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
         handles[0].cancel()
 
 
+class Mailbox:
+    """Callbacks for a loop from other threads, which wake it once for as many as there are.
+
+    Waking a loop costs a system call, and giving the interpreter away at it; a hundred calls at once would pay it a
+    hundred times.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[Callable[[], object]] = deque()
+        self._woken = False
+
+    def post(self, callback: Callable[[], object]) -> None:
+        """Have it called in the loop; RuntimeError when the loop is closed."""
+        self._waiting.append(callback)
+        if not self._woken:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        # First: what is posted from here on wakes the loop again.
+        self._woken = False
+        while self._waiting:
+            self._waiting.popleft()()
+
+
+_mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Mailbox] = WeakKeyDictionary()
+
+
+def _mailbox(loop: asyncio.AbstractEventLoop) -> Mailbox:
+    found = _mailboxes.get(loop)
+    if found is None:
+        found = _mailboxes[loop] = Mailbox(loop)
+    return found
+
+
+class _Job(Generic[T]):
+    """A coroutine that runs in the portal for a waiter in another loop."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], waiter: asyncio.Future[T]) -> None:
+        self.coroutine = coroutine
+        self.waiter = waiter
+        self.context = contextvars.copy_context()
+        self.home = _mailbox(waiter.get_loop())
+        self.task: asyncio.Task[T] | None = None
+        self.dropped = False
+
+    def start(self) -> None:
+        """Begin, in the portal."""
+        if self.dropped:
+            self.coroutine.close()
+            return
+        self.task = asyncio.get_running_loop().create_task(self.coroutine, context=self.context)
+        self.task.add_done_callback(self._ended)
+
+    def drop(self) -> None:
+        """Cancel, in the portal."""
+        self.dropped = True
+        if self.task is not None:
+            self.task.cancel()
+
+    def _ended(self, task: asyncio.Task[T]) -> None:
+        if self.dropped and not task.cancelled():
+            # Nobody waits for its error any longer.
+            task.exception()
+        # The waiter's loop may be closed by now.
+        with contextlib.suppress(RuntimeError):
+            self.home.post(self._tell)
+
+    def _tell(self) -> None:
+        task = self.task
+        if self.waiter.done() or task is None:
+            return
+        if task.cancelled():
+            self.waiter.cancel()
+        elif (error := task.exception()) is not None:
+            self.waiter.set_exception(error)
+        else:
+            self.waiter.set_result(task.result())
+
+
 class Portal:
     """A thread with an event loop; made by ``portal()``, one in a process."""
 
@@ -57,6 +141,7 @@ class Portal:
             self.loop: asyncio.AbstractEventLoop = asyncio.ProactorEventLoop()
         else:
             self.loop = asyncio.SelectorEventLoop()
+        self._mailbox = _mailbox(self.loop)
         self._pid = os.getpid()
         self._started = threading.Event()
         self.thread = threading.Thread(target=self._main, name="nbtoolkit-mcp", daemon=True)
@@ -83,19 +168,29 @@ class Portal:
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Start the coroutine in the portal; cancelling the future cancels it."""
+        self._must_be_alive(coroutine)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+
+    def _must_be_alive(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         if not self.alive:
             coroutine.close()
-            raise RuntimeError("the MCP thread has ended with its process's exit; nothing can be started any more")
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+            raise RuntimeError("the MCP thread has ended with its process; nothing can be started any more")
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run the coroutine in the portal and give its result to this loop, whichever loop that is."""
         here = asyncio.get_running_loop()
         if here is self.loop:
             return await coroutine
-        waiter = asyncio.wrap_future(self.submit(coroutine), loop=here)
-        with ticking(here):
-            return await waiter
+        self._must_be_alive(coroutine)
+        waiter: asyncio.Future[T] = here.create_future()
+        job = _Job(coroutine, waiter)
+        self._mailbox.post(job.start)
+        try:
+            with ticking(here):
+                return await waiter
+        except asyncio.CancelledError:
+            self._mailbox.post(job.drop)
+            raise
 
     def run_sync(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run the coroutine in the portal and block this thread; an interrupt cancels it."""

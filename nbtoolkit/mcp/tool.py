@@ -130,6 +130,12 @@ class MCPTool(ToolBase):
             )
         except (MCPConnectionError, MCPDefinitionError) as error:
             return ToolChunk.of(str(error), ToolResultState.ERROR)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Not this task: somebody stopped the call at the server's card.
+            return ToolChunk.of("The call was stopped before it ended.", ToolResultState.INTERRUPTED)
         except TimeoutError:
             limit = self.client.execution_timeout
             text = f"The MCP server {self.client.name!r} did not answer within {limit:g} s; the call was cancelled."
