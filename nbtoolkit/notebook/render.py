@@ -219,21 +219,42 @@ def _dimensions(frame: Any) -> str:
     return f"{count(rows, 'row')} × {count(columns, 'column')}" if cut else ""
 
 
+def _small(frame: Any) -> Any:
+    """The rows and columns that are drawn, and one more on each side so that pandas marks the gap; long cells cut."""
+    rows, columns = (_ends(size, limit) for size, limit in zip(frame.shape, (FRAME_ROWS, FRAME_COLUMNS), strict=True))
+    small = frame.iloc[rows, columns].rename(index=_cell, columns=_cell)
+    for i, kind in enumerate(small.dtypes):
+        if getattr(kind, "kind", "O") == "O":
+            small.isetitem(i, small.iloc[:, i].astype(object).map(_cell))
+    return small
+
+
+def _ends(size: int, limit: int) -> list[int]:
+    half = limit // 2 + 1
+    return list(range(size)) if size <= limit else [*range(half), *range(size - half, size)]
+
+
+def _cell(value: Any) -> Any:
+    """A cell or label, as short text where it is long: pandas itself draws any length."""
+    if isinstance(value, int | float | bytes) or value is None:
+        return value if not isinstance(value, bytes) else value[:CELL_LIMIT]
+    try:
+        text = value if isinstance(value, str) else str(value)
+    except Exception:  # noqa: BLE001 - somebody's __str__
+        return f"<{type(value).__name__}>"
+    return value if len(text) <= CELL_LIMIT else text[: CELL_LIMIT - 1] + "…"
+
+
 def _frame_text(frame: Any) -> str:
-    text = frame.to_string(
-        max_rows=FRAME_ROWS, max_cols=FRAME_COLUMNS, max_colwidth=CELL_LIMIT, line_width=120, show_dimensions=False
-    )
+    text = _small(frame).to_string(max_rows=FRAME_ROWS, max_cols=FRAME_COLUMNS, line_width=120, show_dimensions=False)
     size = _dimensions(frame)
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     return visible_text(settled(bounded(text, TEXT_LIMIT))) + (f"\n{size}" if size else "")
 
 
 def frame_html(frame: Any, rows: int = FRAME_ROWS) -> str:
-    """A DataFrame as a static table: escaped by pandas, unseen characters named, rows and columns bounded."""
-    with sys.modules["pandas"].option_context("display.max_colwidth", CELL_LIMIT):
-        markup = frame.to_html(max_rows=rows, max_cols=FRAME_COLUMNS, escape=True, show_dimensions=False)
-    if len(markup) > TEXT_LIMIT * 4:
-        return pre(_frame_text(frame))
+    """A DataFrame as a static table: escaped by pandas, unseen characters named, rows, columns and cells bounded."""
+    markup = _small(frame).to_html(max_rows=rows, max_cols=FRAME_COLUMNS, escape=True, show_dimensions=False)
     # The front ends' own margin would leave a hole below the record.
     markup = markup.replace('class="dataframe"', 'class="dataframe" style="margin:4px 0"', 1)
     size = _dimensions(frame)

@@ -133,7 +133,13 @@ def test_nothing_in_a_record_differs_between_machines_and_runs(monkeypatch: pyte
     def made(home: str, address: str, **varying: Any) -> dict[str, str]:
         monkeypatch.setenv("HOME", home)
         monkeypatch.setenv("USERPROFILE", home)
-        call = entry("f", {"path": f"{home}/a.csv", "deep": {"x": f"{home}/b"}}, behavior=ASK, **varying)
+        call = entry(
+            "f",
+            {"path": f"{home}/a.csv", "deep": {"x": f"{home}/b"}},
+            behavior=ASK,
+            approval=Approval.allow(),
+            **varying,
+        )
         call.id, call.started_at = address, address
         shown = text(f"<obj at {address}> in {home}/out")
         return render.record(call, shown.model_copy(update={"id": address}))
@@ -174,9 +180,18 @@ def test_a_megabyte_is_bounded_and_says_what_was_left_out() -> None:
     assert "960,000 characters left out" in made["text/plain"]
 
 
+class Loud:
+    def __str__(self) -> str:
+        raise ValueError("no")
+
+    __repr__ = __str__
+
+
 def test_hostile_table_cells_columns_and_indexes_are_inert() -> None:
-    frame = pd.DataFrame({HOSTILE: [HOSTILE, "x" * 1_000_000]}, index=[HOSTILE, "<b>"])
+    odd = [HOSTILE, "x" * 1_000_000, ["y" * 1_000_000], Loud()]
+    frame = pd.DataFrame({HOSTILE: odd, "c" * 1_000_000: pd.Categorical(odd[:2] * 2)}, index=[HOSTILE, "<b>", 3, None])
     shown = page(entry("f", behavior=ALLOW), valued(frame))
+    assert "table" in shown.tags
     assert "img" not in shown.tags
     assert "<script>alert(1)</script>" in shown.text
     assert len(shown.text) < 5_000
@@ -206,6 +221,21 @@ def test_a_long_frame_shows_its_ends_and_its_dimensions() -> None:
     shown = page(call, valued(frame))
     assert sum(tag == "tr" for tag, _ in shown.elements) < 25
     assert shown.text.endswith("1,000 rows × 50 columns")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(),
+        pd.DataFrame({"a": []}),
+        pd.DataFrame([[1, 2]], columns=["a", "a"]),
+        pd.DataFrame({("x", "y"): [1.5], ("x", "z"): ["t" * 200]}, index=pd.MultiIndex.from_tuples([("u" * 200, 1)])),
+        pd.DataFrame({"t": pd.to_datetime(["2026-01-01"]), "b": [True], "n": [None]}),
+    ],
+)
+def test_frames_of_every_shape_are_drawn(frame: pd.DataFrame) -> None:
+    assert len(page(entry("f", behavior=ALLOW), valued(frame)).text) < 1_000
+    assert len(plain(entry("f", behavior=ALLOW), valued(frame))) < 1_000
 
 
 def test_a_series_is_a_table_too() -> None:

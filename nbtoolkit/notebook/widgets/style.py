@@ -21,6 +21,7 @@ _FRAME = """
 .nbtk.jupyter-widgets,.nbtk .jupyter-widgets{margin:0}
 .nbtk .widget-box{overflow:visible;min-width:0}
 .nbtk .widget-html,.nbtk .widget-html-content{height:auto;line-height:1.5;min-width:0;width:100%;align-self:stretch}
+.nbtk.nbtk-card.jupyter-widgets{margin:0 0 8px}
 .nbtk.nbtk-card{border:1px solid var(--nbtk-line);border-radius:3px;background:var(--jp-layout-color1)}
 .nbtk.nbtk-card.nbtk-pending{border-color:var(--jp-brand-color1)}
 .nbtk .nbtk-head{padding:8px 12px;gap:2px 16px;align-items:flex-start;flex-flow:row wrap}
@@ -64,7 +65,7 @@ _TABLE = """
  color:inherit}
 .nbtk table.nbtk-t td :is(code,pre){overflow-wrap:anywhere}
 .nbtk table.nbtk-t td:last-child{color:var(--nbtk-soft);padding-right:0}
-.nbtk table.nbtk-t thead th{border-top:0;color:var(--nbtk-soft);font-weight:400;overflow-wrap:normal}
+.nbtk table.nbtk-t thead th{border-top:0;color:var(--nbtk-soft);font-weight:400;white-space:nowrap}
 .nbtk table.nbtk-t tbody th{font-weight:400;overflow-wrap:normal;width:1%;padding-right:24px}
 .nbtk table.nbtk-t tbody th.nbtk-long{overflow-wrap:anywhere;min-width:10em}
 .nbtk table.nbtk-t tbody tr:nth-child(n){background:none}
@@ -100,6 +101,7 @@ _ACTIONS = """
 .nbtk .widget-text input,.nbtk .widget-dropdown select{width:100%;min-width:0}
 .nbtk .widget-textarea textarea{font-family:var(--jp-code-font-family);font-size:var(--jp-code-font-size,13px);
  field-sizing:content;max-height:24em}
+.nbtk .nbtk-unseen textarea{min-height:5em}
 .nbtk .jupyter-button{height:28px;line-height:26px;padding:0 6px;white-space:pre;overflow:hidden;text-overflow:clip;
  font-size:var(--jp-ui-font-size1,13px);border:1px solid var(--jp-border-color1);border-radius:2px;
  background:var(--jp-layout-color1);color:var(--nbtk-ink);box-shadow:none;flex:none;text-align:center}
