@@ -32,13 +32,11 @@ _NO, _UNKNOWN, _YES = Match.NO, Match.UNKNOWN, Match.YES
 
 # The second word belongs to the command's name.
 _SUBCOMMANDS = frozenset(
-    "git pip pip3 npm pnpm yarn docker podman kubectl conda mamba uv poetry cargo go gh glab dvc mlflow jupyter brew apt "
-    "apt-get dnf yum systemctl make just hatch pdm terraform helm aws gcloud az rustup bun deno ruff wandb kaggle dbt snow".split()
+    ["git", "pip", "pip3", "npm", "pnpm", "yarn", "docker", "podman", "kubectl", "conda", "mamba", "uv", "poetry", "cargo", "go", "gh", "glab", "dvc", "mlflow", "jupyter", "brew", "apt", "apt-get", "dnf", "yum", "systemctl", "make", "just", "hatch", "pdm", "terraform", "helm", "aws", "gcloud", "az", "rustup", "bun", "deno", "ruff", "wandb", "kaggle", "dbt", "snow"]
 )
 # A rule for any words behind these would allow everything.
 _ANYTHING = SHELLS | frozenset(
-    "sudo doas env xargs eval exec source . python python3 python2 perl ruby node deno bun Rscript R julia php lua awk gawk "
-    "find ssh parallel watch time command timeout nohup nice trap su busybox dd rm curl wget osascript tee".split()
+    ["sudo", "doas", "env", "xargs", "eval", "exec", "source", ".", "python", "python3", "python2", "perl", "ruby", "node", "deno", "bun", "Rscript", "R", "julia", "php", "lua", "awk", "gawk", "find", "ssh", "parallel", "watch", "time", "command", "timeout", "nohup", "nice", "trap", "su", "busybox", "dd", "rm", "curl", "wget", "osascript", "tee"]
 )
 
 
@@ -68,7 +66,6 @@ class CommandSubject(Subject):
             if match is _UNKNOWN:
                 best = _UNKNOWN
         return best
-
 
     def keys(self, *, wide: bool) -> frozenset[str] | None:
         """The names of the programs, which every pattern that names the command holds."""
@@ -109,7 +106,12 @@ def _pattern(content: str) -> tuple[tuple[str, ...], bool]:
 def form(args: Sequence[Argument]) -> Form:
     """A command's words as rules see them."""
     return tuple(
-        (tuple(value.text for value in each.values) if each.known and all(v.pattern is None for v in each.values) else None, each.splits)
+        (
+            tuple(value.text for value in each.values)
+            if each.known and all(v.pattern is None for v in each.values)
+            else None,
+            each.splits,
+        )
         for each in args
     )
 
@@ -152,8 +154,10 @@ def _compare_widely(words: Sequence[str], command: Form, *, open_end: bool) -> M
     exact = _compare(words[1:], command[1:], open_end=open_end)
     if exact is _YES or not open_end:
         return exact
-    return _YES if exact is _NO and _skipping(words, command) is _YES else max(
-        (exact, _skipping(words, command)), key=lambda match: match.value
+    return (
+        _YES
+        if exact is _NO and _skipping(words, command) is _YES
+        else max((exact, _skipping(words, command)), key=lambda match: match.value)
     )
 
 

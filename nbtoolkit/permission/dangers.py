@@ -20,18 +20,24 @@ if TYPE_CHECKING:
 
 __all__ = ["INTERPRETERS", "danger"]
 
-INTERPRETERS = frozenset(
-    "python python2 python3 ipython perl ruby node deno bun Rscript R julia php lua awk gawk mawk sed sqlite3 psql mysql duckdb jq osascript".split()
-) | SHELLS
+INTERPRETERS = (
+    frozenset(
+        ["python", "python2", "python3", "ipython", "perl", "ruby", "node", "deno", "bun", "Rscript", "R", "julia", "php", "lua", "awk", "gawk", "mawk", "sed", "sqlite3", "psql", "mysql", "duckdb", "jq", "osascript"]
+    )
+    | SHELLS
+)
 
 _ALWAYS = {
-    **dict.fromkeys("mkfs fdisk sfdisk cfdisk parted sgdisk wipefs blkdiscard mkswap lvremove vgremove pvremove".split(), "it changes disks"),
-    **dict.fromkeys("shutdown reboot halt poweroff init telinit".split(), "it stops the computer"),
-    **dict.fromkeys("shred srm".split(), "it destroys files for good"),
-    **dict.fromkeys("userdel groupdel deluser visudo passwd chpasswd usermod".split(), "it changes who may log in"),
-    **dict.fromkeys("insmod modprobe rmmod killall5".split(), "it changes the running system"),
-    **dict.fromkeys("alias enable shopt".split(), "it changes what commands mean"),
-    **dict.fromkeys("history fc".split(), "it reads or repeats the shell's history"),
+    **dict.fromkeys(
+        ["mkfs", "fdisk", "sfdisk", "cfdisk", "parted", "sgdisk", "wipefs", "blkdiscard", "mkswap", "lvremove", "vgremove", "pvremove"],
+        "it changes disks",
+    ),
+    **dict.fromkeys(["shutdown", "reboot", "halt", "poweroff", "init", "telinit"], "it stops the computer"),
+    **dict.fromkeys(["shred", "srm"], "it destroys files for good"),
+    **dict.fromkeys(["userdel", "groupdel", "deluser", "visudo", "passwd", "chpasswd", "usermod"], "it changes who may log in"),
+    **dict.fromkeys(["insmod", "modprobe", "rmmod", "killall5"], "it changes the running system"),
+    **dict.fromkeys(["alias", "enable", "shopt"], "it changes what commands mean"),
+    **dict.fromkeys(["history", "fc"], "it reads or repeats the shell's history"),
 }
 
 # Options, as whole words or beginnings, that name a program to run.
@@ -81,7 +87,9 @@ _GIT_HARMLESS = re.compile(
     r"|diff\.(?:noprefix|renames|algorithm|context)|log\.\w+|pull\.(?:rebase|ff)|push\.default|safe\.directory|gc\.auto)\Z",
     re.IGNORECASE,
 )
-_SED_RUNS = re.compile(r"(?:^|[;{}\n\d$/!,\s])e(?:\s|$|;|})|[^\w\s][gpiIm\d]*e[gpiIm\d]*\s*(?:$|[;}\n])|(?:^|[;{}\n\d$/!,\s])[rRwW]\s*[/~.]")
+_SED_RUNS = re.compile(
+    r"(?:^|[;{}\n\d$/!,\s])e(?:\s|$|;|})|[^\w\s][gpiIm\d]*e[gpiIm\d]*\s*(?:$|[;}\n])|(?:^|[;{}\n\d$/!,\s])[rRwW]\s*[/~.]"
+)
 _AWK_RUNS = re.compile(r"system|getline|\|\s*[\"&(a-zA-Z]|[\"')]\s*\||@|ENVIRON|>\s*[\"(]")
 _RECURSIVE = re.compile(r"-[a-zA-Z]*[rR][a-zA-Z]*\Z|--recursive\Z")
 
@@ -119,7 +127,9 @@ def _environment(name: str, args: Sequence[Argument], words: list[str | None], *
         return "it shows the whole environment"
     if name == "compgen":
         return "it shows the names of the environment"
-    if name == "set" and any(word is not None and re.match(r"[-+]\w*[ak]|-o\Z", word) and word != "-o" for word in words):
+    if name == "set" and any(
+        word is not None and re.match(r"[-+]\w*[ak]|-o\Z", word) and word != "-o" for word in words
+    ):
         return "it changes what other commands are given"
     if name in ("export", "declare", "typeset", "readonly", "local", "unset"):
         return _assigns(args)
@@ -132,14 +142,21 @@ def _assigns(args: Sequence[Argument]) -> str | None:
             continue
         for value in each.values:
             variable = value.text.partition("=")[0]
-            if UNKNOWN in variable or (each.splits and "=" not in value.text) or value.pattern is not None and "=" not in value.text:
+            if (
+                UNKNOWN in variable
+                or (each.splits and "=" not in value.text)
+                or (value.pattern is not None
+                and "=" not in value.text)
+            ):
                 return "what it sets isn't known until it runs"
             if changes_what_runs(variable):
                 return f"it sets {variable}, which decides what runs"
     return None
 
 
-def _rm(name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]) -> str | None:
+def _rm(
+    name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]
+) -> str | None:
     if "--no-preserve-root" in words:
         return "it removes a folder of the system"
     recursive = name in ("mv", "rmdir") or any(word is not None and _RECURSIVE.match(word) for word in words)
@@ -150,14 +167,18 @@ def _rm(name: str, args: Sequence[Argument], words: list[str | None], folders: S
     return f"it {'moves' if name == 'mv' else 'removes'} {found}" if found else None
 
 
-def _owner(name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]) -> str | None:
+def _owner(
+    name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]
+) -> str | None:
     if not any(word is not None and _RECURSIVE.match(word) for word in words):
         return None
     found = _system_target(args[1:], (), cwds)
     return f"it changes who may use {found}" if found else None
 
 
-def _find(name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]) -> str | None:
+def _find(
+    name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]
+) -> str | None:
     if "-delete" not in words:
         return None
     found = _system_target([each for each in args if each.static and not each.static.startswith("-")], (), cwds)
@@ -215,7 +236,8 @@ def _git(_name: str, args: Sequence[Argument], _words: list[str | None], *_: obj
     for each in rest[1:]:
         word = each.static or ""
         if subcommand in ("clone", "fetch", "pull", "ls-remote", "push", "archive") and (
-            word.startswith(("-u", "--exec", "--upload-pack", "--receive-pack", "-c", "--config", "ext::")) and not (subcommand == "push" and word in ("-u",))
+            word.startswith(("-u", "--exec", "--upload-pack", "--receive-pack", "-c", "--config", "ext::"))
+            and not (subcommand == "push" and word in ("-u",))
         ):
             return f"git {subcommand} {word[:40]} can run another program"
         if subcommand == "grep" and word.startswith("-O"):
@@ -248,7 +270,10 @@ def _awk(_name: str, args: Sequence[Argument], _words: list[str | None], *_: obj
 _Check = "Callable[[str, Sequence[Argument], list[str | None], Sequence[str], Sequence[str]], str | None]"
 
 _CHECKS: dict[str, Callable[..., str | None]] = {
-    **dict.fromkeys(("printenv", "env", "set", "export", "declare", "typeset", "readonly", "local", "compgen", "unset"), _environment),
+    **dict.fromkeys(
+        ("printenv", "env", "set", "export", "declare", "typeset", "readonly", "local", "compgen", "unset"),
+        _environment,
+    ),
     "rm": _rm,
     "rmdir": _rm,
     "mv": _rm,

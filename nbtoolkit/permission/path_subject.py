@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,10 @@ class PathSubject(Subject):
     paths: tuple[str, ...] = ()
     resolved: tuple[str, ...] = ()
     exact: bool = True
-    linked: bool = False
+    allow_names: tuple[str, ...] | None = None
+    """The tools whose allow rules count, where that is less than ``tool_names``."""
+    recursive: bool = False
+    """Whether everything below the path is meant too."""
 
     def matches(self, rule: PermissionRule, base: str) -> Match:
         """A path glob; to allow it must name every place that the path can be."""
@@ -44,10 +48,28 @@ class PathSubject(Subject):
         if wide:
             if pattern.matches(*self.paths):
                 return Match.YES
-            return Match.NO if self.exact else Match.UNKNOWN
+            if not self.exact or (self.recursive and _reaches_below(content, base, self.resolved)):
+                return Match.UNKNOWN
+            return Match.NO
+        if self.allow_names is not None and rule.tool_name not in self.allow_names:
+            return Match.NO
         if not self.exact or not self.resolved or pattern.fault:
             return Match.NO
         return Match.YES if all(pattern.matches(each) for each in self.resolved) else Match.NO
+
+
+def _reaches_below(content: str, base: str, folders: Sequence[str]) -> bool:
+    """Whether a pattern may name something below one of these folders; yes where it isn't bound to a place."""
+    text = content.strip()
+    if not re.match(r"/|\.{1,2}(?:/|$)|~", text):
+        return True
+    fixed = re.split(r"[*?\[{\\]", text, maxsplit=1)[0]
+    if fixed != text:
+        fixed = fixed.rpartition("/")[0] or "/"
+    found = resolve(fixed, base)
+    if found is None:
+        return True
+    return any(inside(folder, found) or inside(place, (folder,)) for folder in folders for place in found)
 
 
 def path_subject(
@@ -62,7 +84,7 @@ def path_subject(
     text: str | None = None,
     base: str = "",
     strictly: bool = False,
-    reads_anywhere: bool = True,
+    allow_names: tuple[str, ...] | None = None,
     tool: str | None = None,
 ) -> PathSubject:
     """Judge one path: where it leads from each of ``bases``, whether that is sensitive, whether it is inside.
@@ -76,7 +98,12 @@ def path_subject(
     names = tool_names if tool_names is not None else READERS if access != "write" else WRITERS
     if not pairs or len(pairs) < len(found) or not bases:
         return PathSubject(
-            kind=access, text=text or path, within=within, tool_names=names, exact=False, why=f"nobody can tell where {path!r:.80} leads"
+            kind=access,
+            text=text or path,
+            within=within,
+            tool_names=names,
+            exact=False,
+            why=f"nobody can tell where {path!r:.80} leads",
         )
     what = places.reason(paths, access)
     is_inside = all(inside(each, folders) for each in resolved)
@@ -88,7 +115,7 @@ def path_subject(
         is_inside = is_inside and all(inside(each, folders) for each in lexical)
         effect = Effect.EDIT if is_inside else Effect.OTHER
     else:
-        effect = Effect.READ if is_inside else Effect.READ_OUTSIDE if reads_anywhere else Effect.OTHER
+        effect = Effect.READ if is_inside else Effect.READ_OUTSIDE
     own = any(protected(each) for each in paths)
     suggestion = None
     if what is None and tool is not None:
@@ -105,6 +132,7 @@ def path_subject(
         why=why,
         suggestion=suggestion,
         tool_names=names,
+        allow_names=allow_names,
         within=within,
         paths=paths,
         resolved=resolved,

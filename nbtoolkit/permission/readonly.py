@@ -27,7 +27,9 @@ _SED = re.compile(
     |y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)\s*(?:;|\n|\Z))+\s*\Z""",
     re.VERBOSE,
 )
-_AWK_UNSAFE = re.compile(r"system|getline|ENVIRON|PROCINFO|close|fflush|@|>|\|(?!\|)(?<!\|\|)|load|include|extension|SYMTAB|FUNCTAB")
+_AWK_UNSAFE = re.compile(
+    r"system|getline|ENVIRON|PROCINFO|close|fflush|@|>|\|(?!\|)(?<!\|\|)|load|include|extension|SYMTAB|FUNCTAB"
+)
 _JQ_UNSAFE = re.compile(r"\benv\b|\$ENV|\binput_filename\b|\bimport\b|\binclude\b|\$__prog|\bget_search_list\b")
 
 
@@ -95,7 +97,10 @@ def could_be_option(argument: Argument) -> bool:
     """Whether a word that isn't wholly known may begin with a dash, or be no word at all."""
     if argument.splits:
         return True
-    return any(value.text[:1] in ("\x00", "-") or (value.pattern is not None and value.text[:1] in "*?[") for value in argument.values)
+    return any(
+        value.text[:1] in ("\x00", "-") or (value.pattern is not None and value.text[:1] in "*?[")
+        for value in argument.values
+    )
 
 
 def scan(spec: Spec, args: Sequence[Argument]) -> Scan | None:
@@ -106,13 +111,21 @@ def scan(spec: Spec, args: Sequence[Argument]) -> Scan | None:
         argument = args[at]
         at += 1
         word = argument.static
-        if literal or word == "-" or (word is not None and not word.startswith("-") and not (spec.numeric and word[:1] == "+")):
+        if (
+            literal
+            or word == "-"
+            or (word is not None and not word.startswith("-") and not (spec.numeric and word[:1] == "+"))
+        ):
             result.operands.append(argument)
             continue
         if word is None:
             if could_be_option(argument):
                 # A glob's files may be called like options; the judge looks at the files themselves.
-                if argument.splits or any(v.pattern is None for v in argument.values) or any(v.text[:1] == "-" for v in argument.values):
+                if (
+                    argument.splits
+                    or any(v.pattern is None for v in argument.values)
+                    or any(v.text[:1] == "-" for v in argument.values)
+                ):
                     return None
             result.operands.append(argument)
             continue
@@ -236,7 +249,9 @@ def _by_operands(spec: Spec, found: Scan) -> Reading | None:
         return result if all(each.static in kind[1:].split("|") for each in operands) else None
     access: Access = "name" if kind in ("names", "onename") else "read"
     result.paths.extend((each, access) for each in operands)
-    result.recursive = access == "read" and any(flag in found.flags for flag in ("-r", "-R", "--recursive", "--dereference-recursive"))
+    result.recursive = access == "read" and any(
+        flag in found.flags for flag in ("-r", "-R", "--recursive", "--dereference-recursive")
+    )
     if not operands and (access == "name" or result.recursive):
         result.default_folder = True
     return result
@@ -247,16 +262,24 @@ def _edit(name: str, found: Scan) -> Reading | None:
         return None
     result = Reading(edits=True, paths=list(found.paths))
     # cp leaves its sources as they are; mv takes them away.
-    keeps = len(found.operands) - 1 if name == "cp" and "-t" not in found.flags and "--target-directory" not in found.flags else 0
+    keeps = (
+        len(found.operands) - 1
+        if name == "cp" and "-t" not in found.flags and "--target-directory" not in found.flags
+        else 0
+    )
     if name == "cp" and not keeps:
         keeps = len(found.operands) if "-t" in found.flags or "--target-directory" in found.flags else 0
     result.paths.extend((each, "read" if at < keeps else "write") for at, each in enumerate(found.operands))
-    result.recursive = any(flag in found.flags for flag in ("-r", "-R", "-a", "--recursive", "--archive")) or name == "mv"
+    result.recursive = (
+        any(flag in found.flags for flag in ("-r", "-R", "-a", "--recursive", "--archive")) or name == "mv"
+    )
     return result
 
 
 def _sed(args: Sequence[Argument]) -> Reading | None:
-    spec = parse_spec("@nErsuz -e= --expression= -i? --in-place? --quiet --silent --regexp-extended --separate -l= --null-data --posix --debug; files")
+    spec = parse_spec(
+        "@nErsuz -e= --expression= -i? --in-place? --quiet --silent --regexp-extended --separate -l= --null-data --posix --debug; files"
+    )
     found = scan(spec, args)
     if found is None or "--debug" in found.flags:
         return None
@@ -291,12 +314,16 @@ def _awk(args: Sequence[Argument]) -> Reading | None:
         text = value.static if isinstance(value, Argument) else value
         if text is None:
             return None
-    return Reading(paths=[(each, "read") for each in found.operands[1:] if not re.match(r"[A-Za-z_]\w*=", each.static or "")])
+    return Reading(
+        paths=[(each, "read") for each in found.operands[1:] if not re.match(r"[A-Za-z_]\w*=", each.static or "")]
+    )
 
 
 def _jq(args: Sequence[Argument]) -> Reading | None:
     found = scan(
-        parse_spec("@rcsSneajCM --raw-output --compact-output --slurp --sort-keys --null-input --exit-status --tab --arg= --argjson= --indent= --join-output --raw-input -R; files"),
+        parse_spec(
+            "@rcsSneajCM --raw-output --compact-output --slurp --sort-keys --null-input --exit-status --tab --arg= --argjson= --indent= --join-output --raw-input -R; files"
+        ),
         args,
     )
     if found is None or not found.operands or "--arg" in found.flags or "--argjson" in found.flags:
@@ -308,12 +335,10 @@ def _jq(args: Sequence[Argument]) -> Reading | None:
 
 
 _FIND_ALONE = frozenset(
-    "-print -print0 -ls -prune -quit -o -or -a -and -not ! ( ) , -depth -d -mount -xdev -empty -true -false -follow -daystart "
-    "-noleaf -nouser -nogroup -readable -writable -executable -ignore_readdir_race -noignore_readdir_race -H -L -P".split()
+    ["-print", "-print0", "-ls", "-prune", "-quit", "-o", "-or", "-a", "-and", "-not", "!", "(", ")", ",", "-depth", "-d", "-mount", "-xdev", "-empty", "-true", "-false", "-follow", "-daystart", "-noleaf", "-nouser", "-nogroup", "-readable", "-writable", "-executable", "-ignore_readdir_race", "-noignore_readdir_race", "-H", "-L", "-P"]
 )
 _FIND_VALUED = frozenset(
-    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -size -mtime -atime -ctime -mmin -amin "
-    "-cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -lname -ilname -printf -fstype -used -newermt -D".split()
+    ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-regextype", "-type", "-xtype", "-size", "-mtime", "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-maxdepth", "-mindepth", "-perm", "-user", "-group", "-uid", "-gid", "-links", "-inum", "-lname", "-ilname", "-printf", "-fstype", "-used", "-newermt", "-D"]
 )
 _FIND_FILES = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 
@@ -420,7 +445,12 @@ def _test(args: Sequence[Argument]) -> Reading | None:
                 return None
         elif word in ("-o", "-t"):
             continue
-        elif word is not None and re.fullmatch(r"-[a-hkpr-zGLNOS]", word) and at + 1 < len(args) and word not in ("-z", "-n", "-t"):
+        elif (
+            word is not None
+            and re.fullmatch(r"-[a-hkpr-zGLNOS]", word)
+            and at + 1 < len(args)
+            and word not in ("-z", "-n", "-t")
+        ):
             result.paths.append((args[at + 1], "name"))
     return result
 
@@ -431,7 +461,9 @@ def _bracket(args: Sequence[Argument]) -> Reading | None:
 
 def _ps(args: Sequence[Argument]) -> Reading | None:
     found = scan(parse_spec("@AaefFlux -p= -u= -U= -C= -o= --sort= --forest --no-headers; any"), args)
-    if found is None or any(each.static not in ("aux", "ax", "au", "axu") and not (each.static or "x").isdigit() for each in found.operands):
+    if found is None or any(
+        each.static not in ("aux", "ax", "au", "axu") and not (each.static or "x").isdigit() for each in found.operands
+    ):
         return None
     return Reading()
 
@@ -463,7 +495,9 @@ def _pip(args: Sequence[Argument]) -> Reading | None:
     if words in (["--version"], ["-V"], ["check"]):
         return Reading()
     if words and words[0] in ("list", "freeze", "show"):
-        found = scan(parse_spec("@lo --outdated --format= --local --user --files -f --not-required --all; any"), args[1:])
+        found = scan(
+            parse_spec("@lo --outdated --format= --local --user --files -f --not-required --all; any"), args[1:]
+        )
         return None if found is None or "--outdated" in found.flags or "-o" in found.flags else Reading()
     return None
 
@@ -475,7 +509,11 @@ def _conda(args: Sequence[Argument]) -> Reading | None:
 
 def _jupyter(args: Sequence[Argument]) -> Reading | None:
     words = [each.static for each in args]
-    return Reading() if words in (["--version"], ["kernelspec", "list"], ["lab", "--version"], ["notebook", "--version"]) else None
+    return (
+        Reading()
+        if words in (["--version"], ["kernelspec", "list"], ["lab", "--version"], ["notebook", "--version"])
+        else None
+    )
 
 
 def _nothing(args: Sequence[Argument]) -> Reading | None:
@@ -519,5 +557,5 @@ _SPECIAL: dict[str, _Special] = {
     "return": _nothing,
     "exit": _nothing,
     "wait": _nothing,
-    **{name: _version_only for name in ("python", "python3", "node", "npm", "ruff", "mypy", "pytest", "uv", "cargo", "rustc", "gcc", "docker", "R", "julia", "ipython", "poetry")},
+    **dict.fromkeys(("python", "python3", "node", "npm", "ruff", "mypy", "pytest", "uv", "cargo", "rustc", "gcc", "docker", "R", "julia", "ipython", "poetry"), _version_only),
 }

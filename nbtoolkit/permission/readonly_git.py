@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["GIT_VALUED", "git_reading", "git_words"]
 
 # git's own options in front of the subcommand that take a value.
-GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source"})
-_GIT_ALONE = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects", "--icase-pathspecs"})
+GIT_VALUED = frozenset(
+    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source"}
+)
+_GIT_ALONE = frozenset(
+    {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects", "--icase-pathspecs"}
+)
 
 _LOG = (
     "@pgizmtcuqwbEFGP -n= -L= -S= -G= -U= -l= -O< --oneline --stat? --shortstat --numstat --name-only --name-status --summary --graph --all "
@@ -144,8 +148,15 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
 
 
 def _like_a_path(argument: Argument) -> bool:
-    return any(value.text.startswith(("/", "~", "../")) or "/../" in value.text or value.text == ".." for value in argument.values) or _names_a_dot_file(argument)
+    return any(
+        value.text.startswith(("/", "~", "../")) or "/../" in value.text or value.text == ".."
+        for value in argument.values
+    ) or _names_a_dot_file(argument)
 
 
 def _names_a_dot_file(argument: Argument) -> bool:
-    return any(part.startswith(".") and len(part) > 2 for value in argument.values for part in value.text.replace(":", "/").split("/"))
+    return any(
+        part.startswith(".") and len(part) > 2
+        for value in argument.values
+        for part in value.text.replace(":", "/").split("/")
+    )

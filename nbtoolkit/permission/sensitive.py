@@ -168,14 +168,15 @@ DANGEROUS_FILES: list[str] = list(_FILES)
 
 # Examples without secrets, which people are meant to copy.
 _EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template", ".env.dist"})
-_OWN_FILES = re.compile(r"(?:^|/)(?:nbtoolkit\.toml|[^/]*cassette[^/]*\.jsonl)$|(?:^|/)(?:\.nbtoolkit|\.config/nbtoolkit)(?:/|$)")
+_OWN_FILES = re.compile(
+    r"(?:^|/)(?:nbtoolkit\.toml|[^/]*cassette[^/]*\.jsonl)$|(?:^|/)(?:\.nbtoolkit|\.config/nbtoolkit)(?:/|$)"
+)
+_OWN_GLOBS = ("nbtoolkit.toml", "*cassette*.jsonl", ".nbtoolkit", ".config/nbtoolkit")
 _PROC = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem|root|fd|map_files|auxv)(?:/|$)")
 _GLOB = re.compile(r"[*?\[]")
 # Folders that make up a system: never a working directory by default, never removed unasked.
 _SYSTEM = frozenset(
-    "/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /tmp /usr /var "
-    "/usr/bin /usr/lib /usr/local /usr/local/bin /usr/sbin /usr/share /var/lib /var/log /Users /Applications /Library "
-    "/System /private /private/etc /private/var /private/tmp".split()
+    ["/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/usr/bin", "/usr/lib", "/usr/local", "/usr/local/bin", "/usr/sbin", "/usr/share", "/var/lib", "/var/log", "/Users", "/Applications", "/Library", "/System", "/private", "/private/etc", "/private/var", "/private/tmp"]
 )
 # Nobody's home, but a folder that people do start notebooks in.
 _SHARED = frozenset({"/tmp", "/private/tmp"})  # noqa: S108
@@ -214,7 +215,9 @@ def roots(context: PermissionContext) -> tuple[str, ...]:
 def system_folder(path: str) -> bool:
     """Whether a resolved path is a home, a folder of the system, or holds one."""
     home = _home()
-    return path in _SYSTEM or path in (home, home.rstrip("/")) or home.startswith(path.rstrip("/") + "/") or _is_home(path)
+    return (
+        path in _SYSTEM or path in (home, home.rstrip("/")) or home.startswith(path.rstrip("/") + "/") or _is_home(path)
+    )
 
 
 def _is_home(path: str) -> bool:
@@ -258,7 +261,13 @@ class Places:
         folded = path.casefold()
         if folded.startswith("/proc/") and self._built_in and _PROC.match(folded):
             return "the environment or memory of a process"
-        if folded.startswith("/dev/") and access == "write" and folded.startswith(("/dev/sd", "/dev/nvme", "/dev/hd", "/dev/mem", "/dev/vd", "/dev/mapper", "/dev/disk")):
+        if (
+            folded.startswith("/dev/")
+            and access == "write"
+            and folded.startswith(
+                ("/dev/sd", "/dev/nvme", "/dev/hd", "/dev/mem", "/dev/vd", "/dev/mapper", "/dev/disk")
+            )
+        ):
             return "a disk itself"
         if folded.startswith(("/dev/tcp/", "/dev/udp/")):
             return "a network connection"
@@ -316,10 +325,24 @@ class Places:
     def _plain(self, name: str) -> bool:
         return name[:1] in "_aAiIjJkKsSuUrRnN" or "cassette" in name or name.endswith(".pth") or not self._built_in
 
-    def skipped_names(self) -> list[str]:
-        """The lists as globs for a search engine, folders first."""
-        folders = [each.lstrip("/") for each in self._folders.names]
-        return [*folders, *(each.lstrip("/") for each in self._files.names if each != "*.pth"), "nbtoolkit.toml"]
+    def skipped_names(self, root: str) -> list[str]:
+        """Globs of what a search below ``root`` leaves out; examples of .env files go with the rest."""
+        folder = root.rstrip("/") + "/"
+        names: list[str] = []
+        for each in (*self._folders.names, *self._files.names, *_OWN_GLOBS, *_protected):
+            if each.startswith("/"):
+                if each.startswith(folder):
+                    names.append("/" + each.removeprefix(folder))
+            elif each != "*.pth":
+                names.append(f"**/{each}" if "/" in each else each)
+        return names
+
+    def skips(self, path: str) -> bool:
+        """Whether a search leaves a path out, as ``skipped_names`` says it."""
+        name = path.rpartition("/")[2].casefold()
+        if name.startswith(".env.") and self._built_in:
+            return True
+        return not name.endswith(".pth") and (name[:1] == "." or self._plain(name)) and self.reason((path,)) is not None
 
 
 class _Names:
@@ -335,7 +358,9 @@ class _Names:
             folded = os.path.expanduser(name).casefold().rstrip("/")  # noqa: PTH111
             what = words.get(name, "what its owner listed as sensitive")
             if _GLOB.search(folded):
-                self._globs.append((re.compile(("" if folded.startswith("/") else r"(?:.*/)?") + translate(folded)), name, what))
+                self._globs.append(
+                    (re.compile(("" if folded.startswith("/") else r"(?:.*/)?") + translate(folded)), name, what)
+                )
             elif "/" in folded:
                 self._long.append((folded if folded.startswith("/") else f"/{folded}", name, what))
             else:
@@ -389,5 +414,3 @@ def _heads(path: str) -> list[str]:
 
 def _in_site(folded: str) -> bool:
     return "/site-packages/" in folded or "/dist-packages/" in folded
-
-

@@ -45,7 +45,27 @@ _HINT = re.compile(
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _MOVERS = frozenset({"cd", "pushd", "popd"})
 _TRICKS = frozenset({"eval", "source", ".", "trap"})
-_COPIERS = frozenset({"tar", "zip", "rsync", "scp", "cp", "mv", "7z", "ag", "ack", "rclone", "docker", "aws", "gsutil", "gcloud", "rm", "chmod", "chown"})
+_COPIERS = frozenset(
+    {
+        "tar",
+        "zip",
+        "rsync",
+        "scp",
+        "cp",
+        "mv",
+        "7z",
+        "ag",
+        "ack",
+        "rclone",
+        "docker",
+        "aws",
+        "gsutil",
+        "gcloud",
+        "rm",
+        "chmod",
+        "chown",
+    }
+)
 _VENV = frozenset({"venv", "virtualenv"})
 
 
@@ -64,7 +84,13 @@ def judge_line(
 
 class _Judge:
     def __init__(
-        self, line: ShellLine, cwds: tuple[str, ...], folders: Sequence[str], places: Places, base: str, file_rules: bool
+        self,
+        line: ShellLine,
+        cwds: tuple[str, ...],
+        folders: Sequence[str],
+        places: Places,
+        base: str,
+        file_rules: bool,
     ) -> None:
         self.line = line
         self.folders = folders
@@ -85,16 +111,28 @@ class _Judge:
             # They can set any variable and go to any folder.
             self.variables.spoil([*line.loops, *(each.name for each in line.assignments())])
             self.stack = [((), (), ())]
-        if any(command.repeats and program in _MOVERS for command, program in zip(line.commands, programs, strict=True)):
+        if any(
+            command.repeats and program in _MOVERS for command, program in zip(line.commands, programs, strict=True)
+        ):
             self.stack = [((), (), ())]
         for problem in line.problems:
             self.subjects.append(
-                CommandSubject(kind="unreadable", text=line.source, safety=f"it can't be judged: {problem}", hidden=True)
+                CommandSubject(
+                    kind="unreadable", text=line.source, safety=f"it can't be judged: {problem}", hidden=True
+                )
             )
         for name in line.functions:
-            if name in PROGRAMS or name in EDITS or name in _MOVERS or unwrap([_word(name), _word("x")]) is not None or name == "git":
+            if (
+                name in PROGRAMS
+                or name in EDITS
+                or name in _MOVERS
+                or unwrap([_word(name), _word("x")]) is not None
+                or name == "git"
+            ):
                 self.subjects.append(
-                    CommandSubject(kind="command", text=f"{name}()", safety=f"it changes what {name} means", hidden=True)
+                    CommandSubject(
+                        kind="command", text=f"{name}()", safety=f"it changes what {name} means", hidden=True
+                    )
                 )
         doubtful = [name for name in line.arithmetic if not name or not self.variables.only_numbers(name)]
         if doubtful:
@@ -157,7 +195,9 @@ class _Judge:
             effect = Effect.READ
             if any(each.name in os.environ for each in command.assignments):
                 effect = Effect.OTHER
-            self.subjects.append(CommandSubject(kind="command", text=text or self.line.source, effect=effect, safety=safety))
+            self.subjects.append(
+                CommandSubject(kind="command", text=text or self.line.source, effect=effect, safety=safety)
+            )
         else:
             self.words(command, args, text, safety, cwds)
         self.redirects(command, cwds)
@@ -191,10 +231,20 @@ class _Judge:
         if read is not None:
             read.recursive = read.recursive and safety is None
             effect, why, paths = self.looked_at(read, at, cwds, seen)
-            secret = next((part.text for each in seen for part in each.word.parts if part.kind == "var" and _SECRET.search(part.text)), None)
+            secret = next(
+                (
+                    part.text
+                    for each in seen
+                    for part in each.word.parts
+                    if part.kind == "var" and _SECRET.search(part.text)
+                ),
+                None,
+            )
             if effect is Effect.READ and secret is not None and not self.variables.assigned(secret):
                 effect, why = Effect.OTHER, f"it reads the variable {secret}"
-        suggestion = suggest(seen, allowed) if safety is None and effect not in (Effect.READ, Effect.READ_OUTSIDE) else None
+        suggestion = (
+            suggest(seen, allowed) if safety is None and effect not in (Effect.READ, Effect.READ_OUTSIDE) else None
+        )
         subject = CommandSubject(
             kind="command",
             text=text,
@@ -339,13 +389,17 @@ class _Judge:
                 part = next((p for p in value.text.split("/") if self.places.could_match(p)), None)
                 if part is not None:
                     safety = f"it names {self.places.could_match(part)} ({raw[:80]})"
-                    return PathSubject(kind=access, text=raw, safety=safety, within=within, tool_names=names or READERS, exact=False)
+                    return PathSubject(
+                        kind=access, text=raw, safety=safety, within=within, tool_names=names or READERS, exact=False
+                    )
                 texts, complete = self.files(value.pattern, value.text, cwds)
                 known = known and complete
             for text in texts:
                 if text == "-" and access == "read":
                     continue
-                subject = self.place(text, access, within, cwds, strictly=strictly, recursive=recursive, names=names, raw=raw)
+                subject = self.place(
+                    text, access, within, cwds, strictly=strictly, recursive=recursive, names=names, raw=raw
+                )
                 if subject is not None:
                     found.append(subject)
         for guess in argument.guesses:
@@ -388,7 +442,12 @@ class _Judge:
             for part in text.split("/"):
                 if part.strip(UNKNOWN) and (what := self.part_reason(part)):
                     return PathSubject(
-                        kind=access, text=raw, safety=f"it names {what} ({raw[:80]})", within=within, tool_names=names or READERS, exact=False
+                        kind=access,
+                        text=raw,
+                        safety=f"it names {what} ({raw[:80]})",
+                        within=within,
+                        tool_names=names or READERS,
+                        exact=False,
                     )
             return None
         if _DEVICES.match(text):
@@ -472,7 +531,15 @@ class _Judge:
                 self.named_in(guess, argument, at, cwds, names, code=False, copies=False)
 
     def named_in(
-        self, text: str, argument: Argument, at: int, cwds: tuple[str, ...], names: tuple[str, ...], *, code: bool, copies: bool
+        self,
+        text: str,
+        argument: Argument,
+        at: int,
+        cwds: tuple[str, ...],
+        names: tuple[str, ...],
+        *,
+        code: bool,
+        copies: bool,
     ) -> None:
         pieces = [text]
         if code and len(text) > 3 and not text.startswith("-"):
@@ -499,7 +566,9 @@ class _Judge:
             if subject is None:
                 continue
             if subject.safety is not None or (self.file_rules and plain):
-                self.subjects.append(replace(subject, effect=Effect.OTHER if subject.safety is None else subject.effect))
+                self.subjects.append(
+                    replace(subject, effect=Effect.OTHER if subject.safety is None else subject.effect)
+                )
                 return
 
     # ---------------------------------------------------------------------------------------------- redirects

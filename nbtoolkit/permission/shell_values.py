@@ -194,7 +194,7 @@ class Variables:
         if part.kind == "glob":
             return [Value(part.text, part.text)], False, True, None
         if part.kind == "tilde":
-            if part.text and part.text[0] in "+-" or part.text.isdigit():
+            if (part.text and part.text[0] in "+-") or part.text.isdigit():
                 return [Value(UNKNOWN)], False, False, None
             return [Value(os.path.expanduser("~" + part.text))], False, False, None  # noqa: PTH111
         if part is NUMBER:
@@ -219,7 +219,13 @@ class Variables:
 
 def _join(pattern: str | None, value: Value) -> str:
     """A glob with one more piece; a piece that is no glob stands for itself."""
-    piece = value.pattern if value.pattern is not None else value.text if value.text in ("", UNKNOWN) else glob.escape(value.text)
+    piece = (
+        value.pattern
+        if value.pattern is not None
+        else value.text
+        if value.text in ("", UNKNOWN)
+        else glob.escape(value.text)
+    )
     return (pattern or "") + piece
 
 
@@ -229,7 +235,20 @@ def _home() -> str:
 
 _WHOLE = re.compile(r"-?\d+\Z")
 _SETTERS = frozenset(
-    {"read", "mapfile", "readarray", "getopts", "export", "declare", "typeset", "local", "readonly", "unset", "let", "printf"}
+    {
+        "read",
+        "mapfile",
+        "readarray",
+        "getopts",
+        "export",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "unset",
+        "let",
+        "printf",
+    }
 )
 
 

@@ -388,7 +388,9 @@ def _tildes(word: list[Part]) -> list[Part]:
     """A tilde that braces moved away from the front is itself."""
     front = [part for part in word if part.text or part.kind != "text"]
     return [
-        Part("text", "~" + part.text, quoted=True) if part.kind == "tilde" and at and not front[at - 1].text.endswith(("=", ":")) else part
+        Part("text", "~" + part.text, quoted=True)
+        if part.kind == "tilde" and at and not front[at - 1].text.endswith(("=", ":"))
+        else part
         for at, part in enumerate(front)
     ]
 

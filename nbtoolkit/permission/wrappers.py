@@ -52,7 +52,13 @@ class _Wrapper:
 
 
 def _wrapper(
-    valued: str = "", alone: str = "", before: int = 0, *, assignments: bool = False, joined: bool = False, appends: bool = False
+    valued: str = "",
+    alone: str = "",
+    before: int = 0,
+    *,
+    assignments: bool = False,
+    joined: bool = False,
+    appends: bool = False,
 ) -> _Wrapper:
     return _Wrapper(frozenset(valued.split()), frozenset(alone.split()), before, assignments, joined, appends)
 
@@ -85,7 +91,9 @@ _WRAPPERS: dict[str, _Wrapper] = {
     "nsenter": _wrapper("-t -S -G", "-m -u -i -n -p -U -C -T -F -a"),
     "systemd-run": _wrapper("-p --unit -u --slice -E", "-t -P -q -G --user --scope --pty --pipe --wait"),
     "flock": _wrapper("-w --timeout -E", "-s -x -e -n -o -u -F", 1),
-    "strace": _wrapper("-e -o -p -s -u -E -a -I -O -P -S -X -b", "-f -ff -c -C -d -i -k -q -r -t -tt -ttt -T -v -V -w -x -xx -y -yy"),
+    "strace": _wrapper(
+        "-e -o -p -s -u -E -a -I -O -P -S -X -b", "-f -ff -c -C -d -i -k -q -r -t -tt -ttt -T -v -V -w -x -xx -y -yy"
+    ),
     "ltrace": _wrapper("-e -o -p -s -u -n -l -a -A -x", "-f -c -C -d -i -r -t -T -S -V"),
     "valgrind": _wrapper(),
     "catchsegv": _wrapper(),
@@ -168,10 +176,12 @@ def _wrapped(name: str, wrapper: _Wrapper, rest: Sequence[Argument]) -> Inner:
             return _all_ways(inner, rest[at:])
         if word == "--":
             at += 1
-            wrapper = _Wrapper(before=0, assignments=wrapper.assignments, joined=wrapper.joined, appends=wrapper.appends)
-        elif word.startswith("-") and len(word) > 1 or word in wrapper.alone:
+            wrapper = _Wrapper(
+                before=0, assignments=wrapper.assignments, joined=wrapper.joined, appends=wrapper.appends
+            )
+        elif (word.startswith("-") and len(word) > 1) or word in wrapper.alone:
             flag = word.partition("=")[0]
-            if name == "env" and flag in ("-S", "--split-string") or (name == "env" and word.startswith("-S")):
+            if (name == "env" and flag in ("-S", "--split-string")) or (name == "env" and word.startswith("-S")):
                 inner.doubt = "env -S splits a text into a command"
                 return _all_ways(inner, rest[at + 1 :])
             if name == "flock" and flag == "-c":
@@ -180,9 +190,9 @@ def _wrapped(name: str, wrapper: _Wrapper, rest: Sequence[Argument]) -> Inner:
                 replace = word[2:] or (rest[at + 1].static if word == "-I" and at + 1 < len(rest) else "{}")
             if word in wrapper.valued:
                 at += 2
-            elif flag in wrapper.valued or flag in wrapper.alone or word[:2] in wrapper.valued or _cluster(word, wrapper):
-                at += 1
-            elif name == "nice" and re.match(r"--?\d+\Z", word):
+            elif (
+                flag in wrapper.valued or flag in wrapper.alone or word[:2] in wrapper.valued or _cluster(word, wrapper)
+            ) or (name == "nice" and re.match(r"--?\d+\Z", word)):
                 at += 1
             else:
                 inner.loose = True
@@ -339,9 +349,15 @@ def _git(rest: Sequence[Argument]) -> Inner | None:
         if word == "submodule" and "foreach" in words[at:]:
             index = words.index("foreach", at)
             return _joined([each for each in rest[index + 1 :] if each.static != "--recursive"], appends=False)
-        if word in ("-x", "--exec", "--tree-filter", "--index-filter", "--msg-filter", "--env-filter", "--commit-filter") and (
-            "rebase" in words or "filter-branch" in words or "difftool" in words
-        ):
+        if word in (
+            "-x",
+            "--exec",
+            "--tree-filter",
+            "--index-filter",
+            "--msg-filter",
+            "--env-filter",
+            "--commit-filter",
+        ) and ("rebase" in words or "filter-branch" in words or "difftool" in words):
             return _script(following[:1])
         if word is not None and word.startswith("--exec=") and "rebase" in words:
             return Inner(scripts=[word.partition("=")[2]])

@@ -13,16 +13,28 @@ if TYPE_CHECKING:
     from nbtoolkit.skill import SkillViewer as SkillViewer
     from nbtoolkit.tool.base import ToolBase as ToolBase
     from nbtoolkit.tool.base import ToolMiddlewareBase as ToolMiddlewareBase
+    from nbtoolkit.tool.bash import Bash as Bash
+    from nbtoolkit.tool.edit import Edit as Edit
     from nbtoolkit.tool.function import FunctionTool as FunctionTool
     from nbtoolkit.tool.function import tool as tool
     from nbtoolkit.tool.group import ResetTools as ResetTools
     from nbtoolkit.tool.group import ToolGroup as ToolGroup
     from nbtoolkit.tool.params import ParamsBase as ParamsBase
+    from nbtoolkit.tool.read import Read as Read
     from nbtoolkit.tool.result import ToolChunk as ToolChunk
     from nbtoolkit.tool.result import ToolResponse as ToolResponse
+    from nbtoolkit.tool.search import Glob as Glob
+    from nbtoolkit.tool.search import Grep as Grep
     from nbtoolkit.tool.toolkit import Toolkit as Toolkit
+    from nbtoolkit.tool.write import Write as Write
 
 _HOMES = {
+    "Bash": "nbtoolkit.tool.bash",
+    "Edit": "nbtoolkit.tool.edit",
+    "Glob": "nbtoolkit.tool.search",
+    "Grep": "nbtoolkit.tool.search",
+    "Read": "nbtoolkit.tool.read",
+    "Write": "nbtoolkit.tool.write",
     "FunctionTool": "nbtoolkit.tool.function",
     "MCPTool": "nbtoolkit.mcp.tool",
     "ParamsBase": "nbtoolkit.tool.params",
@@ -38,9 +50,14 @@ _HOMES = {
 }
 
 __all__ = [
+    "Bash",
+    "Edit",
     "FunctionTool",
+    "Glob",
+    "Grep",
     "MCPTool",
     "ParamsBase",
+    "Read",
     "ResetTools",
     "SkillViewer",
     "ToolBase",
@@ -49,6 +66,7 @@ __all__ = [
     "ToolMiddlewareBase",
     "ToolResponse",
     "Toolkit",
+    "Write",
     "tool",
 ]
 

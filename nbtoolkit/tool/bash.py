@@ -31,7 +31,17 @@ HEAD = 20_000
 TAIL = 10_000
 
 # Read by bash before the first command, or changing what a command's words mean.
-_NEVER = ("BASH_ENV", "ENV", "CDPATH", "GLOBIGNORE", "PROMPT_COMMAND", "PS4", "SHELLOPTS", "BASHOPTS", "POSIXLY_CORRECT")
+_NEVER = (
+    "BASH_ENV",
+    "ENV",
+    "CDPATH",
+    "GLOBIGNORE",
+    "PROMPT_COMMAND",
+    "PS4",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "POSIXLY_CORRECT",
+)
 # git would run hooks, a file system monitor, a diff program or a pager from a repository's own settings.
 _GIT_SETTINGS = {
     "core.hooksPath": os.devnull,
@@ -136,8 +146,10 @@ class Bash(ToolBase):
         content = (rule.rule_content or "").strip()
         if rule.behavior is PermissionBehavior.ALLOW and content in ("*", ":*"):
             return "a star alone allows nothing; write Bash for every command"
-        inner = content[:-2] if content.endswith(":*") else content
-        if rule.behavior is PermissionBehavior.ALLOW and any(sign in inner for sign in ("&&", "||", ";", "|", "`", "$(")):
+        inner = content.removesuffix(":*")
+        if rule.behavior is PermissionBehavior.ALLOW and any(
+            sign in inner for sign in ("&&", "||", ";", "|", "`", "$(")
+        ):
             return "commands are judged one by one, so a rule names one simple command"
         return None
 
@@ -163,13 +175,18 @@ class Bash(ToolBase):
                 env[f"GIT_CONFIG_KEY_{at}"] = key
                 env[f"GIT_CONFIG_VALUE_{at}"] = value
             env["GIT_CONFIG_COUNT"] = str(len(_GIT_SETTINGS))
-            env.update(GIT_PAGER="cat", PAGER="cat", GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1")
+            env.update(
+                GIT_PAGER="cat", PAGER="cat", GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1"
+            )
             for name in ("GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS", "RIPGREP_CONFIG_PATH", "TAR_OPTIONS", "LESSOPEN"):
                 env.pop(name, None)
         return env
 
     async def call(  # type: ignore[override]
-        self, command: str, timeout: int = DEFAULT_TIMEOUT, description: str | None = None  # noqa: ARG002, ASYNC109
+        self,
+        command: str,
+        timeout: int = DEFAULT_TIMEOUT,
+        description: str | None = None,  # noqa: ARG002
     ) -> AsyncGenerator[ToolChunk, None]:
         """Run the command, giving its output as it comes."""
         shell = shutil.which("bash")

@@ -1,0 +1,189 @@
+"""What isn't plain text: images, notebooks and PDFs, each within bounds."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from nbtoolkit.tool.files import FileFault
+
+__all__ = ["image_data", "image_type", "notebook_text", "pdf_text"]
+
+# Providers refuse larger images; base64 adds a third.
+LARGEST_IMAGE = 3_750_000
+LARGEST_SIDE = 2_000
+LARGEST_NOTEBOOK = 100 * 1024 * 1024
+LARGEST_PDF = 200 * 1024 * 1024
+MOST_PAGES = 20
+LARGEST_TEXT = 100_000
+# Of one output of a cell; the person sees the rest in the notebook.
+LARGEST_OUTPUT = 500
+LARGEST_CELL = 10_000
+
+
+# ---------------------------------------------------------------------------------------------------------- images
+def image_type(head: bytes) -> str | None:
+    """The media type of an image that models take."""
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def image_data(path: str, media_type: str) -> tuple[bytes, str, str]:
+    """An image's bytes, made smaller where a model couldn't take it, and a word about that."""
+    size = os.path.getsize(path)  # noqa: PTH202
+    if size <= LARGEST_IMAGE:
+        return Path(path).read_bytes(), media_type, ""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise FileFault(
+            f"{path!r} is an image of {size:,} bytes; more than {LARGEST_IMAGE:,} isn't sent. Make it smaller, or install pillow."
+        ) from None
+    import io
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            # A small file that unpacks to gigabytes is a warning there; here it is an end.
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as image:
+                before = image.size
+                image.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+                out = io.BytesIO()
+                image.convert("RGB").save(out, "JPEG", quality=85)
+    except (OSError, ValueError, SyntaxError, Warning, Image.DecompressionBombError) as fault:
+        raise FileFault(
+            f"{path!r} is too large an image ({size:,} bytes) and can't be made smaller: {fault}."
+        ) from None
+    return out.getvalue(), "image/jpeg", f"[made smaller: the file is {before[0]} × {before[1]} pixels, {size:,} bytes]"
+
+
+# ------------------------------------------------------------------------------------------------------- notebooks
+def notebook_text(path: str, offset: int, limit: int) -> str:
+    """A notebook cell by cell, its outputs in short; ``offset`` and ``limit`` count cells."""
+    size = os.path.getsize(path)  # noqa: PTH202
+    if size > LARGEST_NOTEBOOK:
+        raise FileFault(
+            f"{path!r} is a notebook of {size:,} bytes, too large to read whole. Use Grep, or clear its outputs."
+        )
+    import nbformat
+
+    try:
+        notebook: Any = nbformat.reads(Path(path).read_text(encoding="utf-8"), as_version=4)
+        cells = list(notebook.cells)
+    except Exception as fault:  # noqa: BLE001 - whatever a broken notebook raises
+        raise FileFault(f"{path!r} is no notebook that can be read: {type(fault).__name__}: {fault!s:.200}") from None
+    pieces: list[str] = []
+    length = 0
+    for number, cell in enumerate(cells[offset - 1 : offset - 1 + limit], offset):
+        piece = _cell(number, cell)
+        length += len(piece)
+        if length > LARGEST_TEXT and pieces:
+            pieces.append(f"[more cells follow: offset={number}]")
+            break
+        pieces.append(piece)
+    else:
+        if offset - 1 + limit < len(cells):
+            pieces.append(f"[more cells follow: offset={offset + limit}]")
+    if not pieces:
+        return f"[the notebook has {len(cells)} cells]"
+    return "\n".join(pieces)
+
+
+def _cell(number: int, cell: Any) -> str:
+    kind = str(cell.get("cell_type", "?"))
+    head = f"--- cell {number}, {kind}" + (f", id {cell['id']}" if cell.get("id") else "")
+    lines = [head, _short(_text(cell.get("source", "")), LARGEST_CELL)]
+    for output in cell.get("outputs", ()):
+        lines.append(_output(output))
+    return "\n".join(lines)
+
+
+def _text(value: Any) -> str:
+    return "".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} [… {len(text) - most:,} more characters]"
+
+
+def _output(output: Any) -> str:
+    kind = output.get("output_type")
+    if kind == "stream":
+        return f"--- {output.get('name', 'stdout')}\n{_short(_text(output.get('text', '')), LARGEST_OUTPUT)}"
+    if kind == "error":
+        return f"--- error\n{_short(str(output.get('ename')) + ': ' + str(output.get('evalue')), LARGEST_OUTPUT)}"
+    data = output.get("data", {})
+    others = ", ".join(
+        f"{media} ({len(_text(value)):,} characters)" for media, value in data.items() if media != "text/plain"
+    )
+    text = _short(_text(data.get("text/plain", "")), LARGEST_OUTPUT)
+    return f"--- output{f' ({others})' if others else ''}" + (f"\n{text}" if text else "")
+
+
+# ------------------------------------------------------------------------------------------------------------ PDFs
+def pdf_text(path: str, pages: str | None) -> str:
+    """The text of some pages of a PDF; without ``pages`` the first few."""
+    size = os.path.getsize(path)  # noqa: PTH202
+    if size > LARGEST_PDF:
+        raise FileFault(f"{path!r} is a PDF of {size:,} bytes, too large to read.")
+    try:
+        from pypdf import PdfReader
+    except ImportError:
+        raise FileFault(f"{path!r} is a PDF; reading one needs pypdf (`pip install pypdf`).") from None
+    import logging
+
+    # Its warnings about slightly wrong files would land in the person's cell.
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
+    try:
+        reader = PdfReader(path)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise FileFault(f"{path!r} is a PDF behind a password, so it can't be read.")
+        count = len(reader.pages)
+        wanted = _pages(pages, count)
+        pieces, length = [], 0
+        for number in wanted:
+            text = reader.pages[number - 1].extract_text().strip()
+            length += len(text)
+            pieces.append(f"--- page {number} of {count}\n{text or '[no text on this page]'}")
+            if length > LARGEST_TEXT:
+                pieces.append(f"[cut: pages {number + 1} and on would be too much at once]")
+                break
+    except FileFault:
+        raise
+    except RecursionError:
+        raise FileFault(f"{path!r} is a PDF whose parts contain themselves, so it can't be read.") from None
+    except Exception as fault:  # noqa: BLE001 - whatever a broken PDF raises
+        raise FileFault(f"{path!r} is a PDF that can't be read: {type(fault).__name__}: {fault!s:.200}") from None
+    if pages is None and count > len(wanted):
+        pieces.append(
+            f"[{count - len(wanted)} more pages: give pages, like '{len(wanted) + 1}-{min(count, len(wanted) + MOST_PAGES)}']"
+        )
+    return "\n".join(pieces)
+
+
+def _pages(pages: str | None, count: int) -> list[int]:
+    if pages is None:
+        return list(range(1, min(count, MOST_PAGES) + 1))
+    wanted: list[int] = []
+    for part in pages.split(","):
+        match = re.fullmatch(r"\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?", part)
+        if match is None:
+            raise FileFault(f"pages {pages!r} can't be read. Expected numbers and ranges, like '1-5,8'.")
+        first = int(match.group(1))
+        last = int(match.group(2) or first)
+        if not 1 <= first <= last <= count:
+            raise FileFault(f"there are no pages {part.strip()!r}: the PDF has {count}.")
+        if len(wanted) + last - first >= MOST_PAGES:
+            raise FileFault(f"pages {pages!r} are more than {MOST_PAGES} at once.")
+        wanted.extend(range(first, last + 1))
+    return wanted

@@ -1,0 +1,127 @@
+"""Edit: one text in a file for another, exactly."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from nbtoolkit.message import ToolResultState
+from nbtoolkit.tool import files
+from nbtoolkit.tool.files import FileChange, FileFault, FileTool
+from nbtoolkit.tool.result import ToolChunk
+
+if TYPE_CHECKING:
+    from nbtoolkit.state import AgentState
+
+__all__ = ["Edit"]
+
+
+class Edit(FileTool):
+    """Replaces a text in a file that was read before."""
+
+    name = "Edit"
+    description = (
+        "Replace old_string by new_string in a file that was read first. old_string must be in the file exactly once, with its "
+        "indentation and without line numbers, unless replace_all is true."
+    )
+    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "type": "object",
+        "properties": {
+            "file_path": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The file, absolute or from the notebook's folder.",
+            },
+            "old_string": {"type": "string", "minLength": 1, "description": "The text to replace."},
+            "new_string": {"type": "string", "description": "What to put in its place."},
+            "replace_all": {"type": "boolean", "default": False, "description": "Replace every occurrence."},
+        },
+        "required": ["file_path", "old_string", "new_string"],
+        "additionalProperties": False,
+    }
+    access = "write"
+    is_concurrency_safe = False
+
+    def change(self, tool_input: dict[str, Any], state: AgentState | None = None) -> FileChange:
+        """What a call would do, without doing it; a FileFault where it can't be done."""
+        return self._change(
+            self.located(tool_input["file_path"]),
+            tool_input["old_string"],
+            tool_input["new_string"],
+            state,
+            replace_all=tool_input.get("replace_all", False),
+        )[0]
+
+    def _change(
+        self, path: str, old: str, new: str, state: AgentState | None, *, replace_all: bool
+    ) -> tuple[FileChange, int]:
+        if old == new:
+            raise FileFault("old_string and new_string are the same, so there is nothing to change.")
+        with files.opened(path) as file:
+            before = file.read(files.LARGEST_EDITABLE + 1)
+            while len(before) <= files.LARGEST_EDITABLE and (more := file.read(files.LARGEST_EDITABLE)):
+                before += more
+        if len(before) > files.LARGEST_EDITABLE:
+            raise FileFault(
+                f"{path!r} is larger than {files.LARGEST_EDITABLE // 2**20} MB, so it isn't edited as text."
+            )
+        files.check_read(state, path, before)
+        try:
+            text = files.decode(before)
+        except FileFault as fault:
+            raise FileFault(f"{path!r} can't be edited: {fault}") from None
+        if text.newline == "\r\n":
+            old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+        count = text.text.count(old)
+        if not count:
+            raise FileFault(f"old_string is not in {path!r}.{_nearest(old, text.text)}")
+        if count > 1 and not replace_all:
+            raise FileFault(
+                f"old_string is in {path!r} {count} times. Give more of the text around the one that is meant, or set replace_all."
+            )
+        after = text.text.replace(old, new)
+        diff = files.unified(text.text, after, os.path.basename(path))  # noqa: PTH119
+        return FileChange(path, before, text.encoded(after), diff), count
+
+    async def call(  # type: ignore[override]
+        self,
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        replace_all: bool = False,
+        _agent_state: AgentState | None = None,
+    ) -> ToolChunk:
+        """Edit the file."""
+        try:
+            path = self.located(file_path)
+            own = files.notebook_fault(file_path)
+            if own is not None:
+                raise FileFault(own)
+            change, count = self._change(path, old_string, new_string, _agent_state, replace_all=replace_all)
+            files.replace_file(path, change.after, expected=change.before)
+            files.remember(_agent_state, path, files.fingerprint(path, change.after))
+        except FileFault as fault:
+            return files.failed(fault)
+        added, removed = files.counted(change.diff)
+        where = "" if count == 1 else f" in {count} places"
+        text = f"Edited {file_path}{where}: {added} line{'' if added == 1 else 's'} added, {removed} removed."
+        chunk = ToolChunk.of(text, ToolResultState.SUCCESS)
+        chunk.metadata["diff"] = change.diff
+        return chunk.with_value(change)
+
+
+def _nearest(old: str, text: str) -> str:
+    """A hint at what the model may have meant; looked for by the first line only, so that it stays cheap."""
+    first = old.strip().splitlines()[0].strip() if old.strip() else ""
+    if not first:
+        return " It is nothing but blanks."
+    lines = text.splitlines()
+    if len(lines) > 5_000:
+        return ""
+    stripped = [line.strip() for line in lines]
+    if first in stripped:
+        at = stripped.index(first)
+        return f" Line {at + 1} begins like it, but blanks or the lines behind it differ: {lines[at][:200]!r}."
+    close = difflib.get_close_matches(first, stripped, n=1, cutoff=0.75)
+    return f" The nearest line is {stripped.index(close[0]) + 1}: {close[0][:200]!r}." if close else ""

@@ -1,0 +1,253 @@
+"""The search engine: ripgrep from its wheel or the system, run without its settings."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from nbtoolkit.tool.files import FileFault
+from nbtoolkit.tool.globbing import glob_expression
+
+if TYPE_CHECKING:
+    from nbtoolkit.permission.sensitive import Places
+
+__all__ = ["Engine", "Found", "Query", "RipgrepEngine", "Stopper", "engine", "ripgrep"]
+
+# More output than this is nothing that anybody reads; the search ends there.
+LARGEST_OUTPUT = 64 * 1024 * 1024
+LONGEST = 120.0
+
+Found = list[tuple[str, list[str]]]
+
+
+class Stopper:
+    """Tells a search in a thread to end."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def watch(self, process: subprocess.Popen[bytes]) -> None:
+        """End this process when told to stop."""
+        with self._lock:
+            self._process = process
+            if self.stopped:
+                process.kill()
+
+    def stop(self) -> None:
+        """End the search."""
+        with self._lock:
+            self.stopped = True
+            if self._process is not None and self._process.poll() is None:
+                self._process.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for below ``root``; without a ``pattern`` the files themselves."""
+
+    root: str
+    places: Places
+    pattern: str = ""
+    only: str | None = None
+    glob: str | None = None
+    name_glob: str | None = None
+    anchored: bool = False
+    type: str | None = None
+    mode: Literal["files_with_matches", "content", "count"] = "files_with_matches"
+    ignore_case: bool = False
+    numbers: bool = True
+    before: int = 0
+    after: int = 0
+    multiline: bool = False
+
+
+class Engine(Protocol):
+    """Finds files, and lines in them; names are relative to the root, with slashes."""
+
+    def files(self, query: Query, stopper: Stopper) -> list[str]:
+        """All files that aren't ignored or sensitive."""
+        ...
+
+    def grep(self, query: Query, stopper: Stopper) -> Found:
+        """For each file with a match its name and lines (each ``:number:text``), or its count."""
+        ...
+
+
+@lru_cache(maxsize=1)
+def ripgrep() -> str | None:
+    """The ripgrep to run: the wheel's, beside this Python, else the system's."""
+    name = "rg.exe" if os.name == "nt" else "rg"
+    beside = os.path.join(os.path.dirname(sys.executable), name)  # noqa: PTH118, PTH120
+    return beside if os.access(beside, os.X_OK) else shutil.which("rg")
+
+
+def engine() -> Engine:
+    """ripgrep, or its stand-in."""
+    program = ripgrep()
+    if program is not None:
+        return RipgrepEngine(program)
+    from nbtoolkit.tool.engine_python import PythonEngine
+
+    return PythonEngine()
+
+
+class RipgrepEngine:
+    """ripgrep as a subprocess."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def files(self, query: Query, stopper: Stopper) -> list[str]:
+        """All files; a name's glob is ripgrep's to look at where it isn't about folders."""
+        output = self._run([*self._common(query), "--files", "--null", "--", "./"], query, stopper)
+        names = output.decode("utf-8", "surrogateescape").split("\0")
+        return [name[2:] for name in names if name]
+
+    def grep(self, query: Query, stopper: Stopper) -> Found:
+        """Matches by file."""
+        arguments = self._common(query)
+        arguments += ["--null", "--no-heading", "--color=never", "--no-messages"]
+        if query.ignore_case:
+            arguments.append("--ignore-case")
+        if query.multiline:
+            arguments += ["--multiline", "--multiline-dotall"]
+        if query.type:
+            arguments.append(f"--type={query.type}")
+        if query.mode == "files_with_matches":
+            arguments.append("--files-with-matches")
+        elif query.mode == "count":
+            arguments += ["--count", "--with-filename"]
+        else:
+            arguments += ["--with-filename", "--line-number" if query.numbers else "--no-line-number"]
+            arguments += [f"--before-context={query.before}", f"--after-context={query.after}"]
+        target = f"./{query.only}" if query.only is not None else "./"
+        output = self._run([*arguments, "--regexp", query.pattern, "--", target], query, stopper)
+        text = output.decode("utf-8", "replace")
+        found = _by_file(text, query)
+        if query.glob and "/" in query.glob.strip("/"):
+            expression = glob_expression(query.glob, anchored=False)
+            found = [each for each in found if expression.match(each[0])]
+        return found
+
+    def _common(self, query: Query) -> list[str]:
+        """Settings that make every ripgrep answer alike, and leave out what is sensitive."""
+        arguments = [
+            self._program,
+            "--no-config",
+            "--hidden",
+            "--no-require-git",
+            "--no-ignore-dot",
+            "--no-ignore-global",
+        ]
+        arguments += ["--no-ignore-exclude", "--glob=!.git"]
+        arguments += [f"--iglob=!{name}" for name in query.places.skipped_names(query.root)]
+        name = query.glob if query.glob and "/" not in query.glob.strip("/") else _base_glob(query.name_glob)
+        if name and name != "*":
+            # A type, not a glob: a glob would find ignored files too.
+            arguments += ["--type-add", f"nbtoolkit:{name.strip('/')}", "--type=nbtoolkit"] if not query.type else []
+        return arguments
+
+    def _run(self, arguments: list[str], query: Query, stopper: Stopper) -> bytes:
+        env = {key: value for key, value in os.environ.items() if key != "RIPGREP_CONFIG_PATH"}
+        try:
+            process = subprocess.Popen(  # noqa: S603 - no shell: each argument is one
+                arguments,
+                cwd=query.root,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        except OSError as fault:
+            raise FileFault(f"the search can't run: {fault.strerror or fault}.") from None
+        stopper.watch(process)
+        timer = threading.Timer(LONGEST, process.kill)
+        timer.daemon = True
+        timer.start()
+        errors: list[bytes] = []
+        reader = threading.Thread(
+            target=lambda: errors.append(process.stderr.read(100_000) if process.stderr else b""), daemon=True
+        )
+        reader.start()
+        try:
+            assert process.stdout is not None
+            output = process.stdout.read(LARGEST_OUTPUT)
+            if len(output) >= LARGEST_OUTPUT:
+                process.kill()
+            code = process.wait()
+            reader.join(2.0)
+        finally:
+            timer.cancel()
+            with contextlib.suppress(OSError):
+                process.kill()
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+        said = b"".join(errors).decode("utf-8", "replace").strip()
+        if code == 2 and not output and said:
+            raise FileFault(_fault(said))
+        return output
+
+
+def _base_glob(glob: str | None) -> str | None:
+    """``**/*.py`` is about names only."""
+    if glob is None:
+        return None
+    name = glob.rpartition("/")[2]
+    return (
+        name
+        if name and name != "**" and "{" not in glob.rpartition("/")[0] and glob.count("{") == name.count("{")
+        else None
+    )
+
+
+def _fault(said: str) -> str:
+    lines = [line for line in said.splitlines() if line.strip()]
+    if "unrecognized file type" in said:
+        return f"{lines[-1].removeprefix('rg: ')}. Use glob instead, like '*.py'."
+    return "the search can't run: " + " ".join(line.strip().removeprefix("rg: ") for line in lines[:6])[:600]
+
+
+def _by_file(text: str, query: Query) -> Found:
+    """Ripgrep's output, taken apart by file; its order of files is by chance."""
+    if query.mode == "files_with_matches":
+        return [(_plain(name), []) for name in text.split("\0") if name]
+    found: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    gap = False
+    for line in text.split("\n"):
+        name, zero, rest = line.partition("\0")
+        if not zero:
+            gap = line == "--"
+            continue
+        block = found.get(name)
+        if block is None:
+            block = found[name] = []
+        elif gap and block is current:
+            block.append("--")
+        current, gap = block, False
+        block.append(rest if query.mode == "count" else _line(rest, query))
+    return [(_plain(name), lines) for name, lines in found.items()]
+
+
+def _line(rest: str, query: Query) -> str:
+    if not query.numbers:
+        return f":{rest}"
+    at = 0
+    while at < len(rest) and rest[at].isdigit():
+        at += 1
+    sign = rest[at : at + 1]
+    return f"{sign}{rest.rstrip(chr(13))}"
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("./")

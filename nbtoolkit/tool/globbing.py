@@ -1,0 +1,172 @@
+"""Globs and .gitignore files as regular expressions over relative paths with slashes."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from nbtoolkit.tool.files import FileFault
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["IgnoreFile", "glob_expression", "ignored"]
+
+MOST_ALTERNATIVES = 200
+
+
+@lru_cache(maxsize=512)
+def glob_expression(glob: str, *, anchored: bool) -> re.Pattern[str]:
+    """A glob: ``*`` within one part, ``**`` over any, ``?``, ``[ab]``, ``[!a]``, ``{a,b}``.
+
+    Not ``anchored``, a glob without a slash fits a name at any depth, and one with a slash a path from the root.
+    """
+    expressions = []
+    for each in _alternatives(glob):
+        text = each.removeprefix("./")
+        if not anchored:
+            rooted = "/" in text
+            text = text.lstrip("/")
+            text = text if rooted else f"**/{text}"
+        expressions.append(_translate(text))
+    try:
+        return re.compile("(?:" + "|".join(expressions) + r")\Z", re.DOTALL)
+    except re.error:
+        raise FileFault(f"the pattern {glob!r} can't be read as a glob.") from None
+
+
+def _alternatives(text: str) -> list[str]:
+    """``{a,b}`` written out, nested ones too."""
+    done: list[str] = []
+    todo = [text]
+    while todo:
+        each = todo.pop()
+        opened = _first_braces(each)
+        if opened is None:
+            done.append(each)
+        else:
+            start, end, parts = opened
+            todo.extend(each[:start] + part + each[end:] for part in reversed(parts))
+        if len(done) + len(todo) > MOST_ALTERNATIVES:
+            raise FileFault(f"the pattern {text!r:.200} stands for more than {MOST_ALTERNATIVES} patterns.")
+    return done
+
+
+def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
+    start = -1
+    nested = 0
+    parts: list[str] = []
+    last = 0
+    skip = False
+    for at, char in enumerate(text):
+        if skip:
+            skip = False
+        elif char == "\\":
+            skip = True
+        elif char == "{":
+            if start < 0:
+                start, last = at, at + 1
+            else:
+                nested += 1
+        elif start >= 0 and char == "," and not nested:
+            parts.append(text[last:at])
+            last = at + 1
+        elif start >= 0 and char == "}":
+            if nested:
+                nested -= 1
+            else:
+                return start, at + 1, [*parts, text[last:at]]
+    return None
+
+
+def _translate(glob: str) -> str:
+    parts = glob.split("/")
+    out: list[str] = []
+    for at, part in enumerate(parts):
+        last = at == len(parts) - 1
+        if part == "**":
+            out.append(".*" if last else "(?:[^/]+/)*")
+        else:
+            out.append(_part(part) + ("" if last else "/"))
+    return "".join(out)
+
+
+def _part(part: str) -> str:
+    out: list[str] = []
+    at = 0
+    while at < len(part):
+        char = part[at]
+        at += 1
+        if char == "*":
+            while at < len(part) and part[at] == "*":
+                at += 1
+            out.append("[^/]*")
+        elif char == "?":
+            out.append("[^/]")
+        elif char == "\\" and at < len(part):
+            out.append(re.escape(part[at]))
+            at += 1
+        elif char == "[":
+            end = part.find("]", at + (2 if part[at : at + 1] in ("!", "^") else 1))
+            if end < 0:
+                out.append(r"\[")
+                continue
+            inner = part[at:end]
+            at = end + 1
+            negated = inner[:1] in ("!", "^")
+            inner = re.sub(r"([\\\[\]&~|])", r"\\\1", inner[1:] if negated else inner)
+            out.append(f"(?!/)[{'^' if negated else ''}{inner}]")
+        else:
+            out.append(re.escape(char))
+    return "".join(out)
+
+
+class IgnoreFile:
+    """One .gitignore: rules for paths below its folder, the last that fits decides."""
+
+    __slots__ = ("folder", "rules")
+
+    def __init__(self, folder: str, text: str) -> None:
+        self.folder = folder
+        self.rules: list[tuple[re.Pattern[str], bool, bool]] = []
+        for line in text.splitlines():
+            rule = _ignore_rule(line)
+            if rule is not None:
+                self.rules.append(rule)
+
+    def decides(self, path: str, *, is_folder: bool) -> bool | None:
+        """Whether an absolute path is ignored, kept (False), or not named here (None)."""
+        relative = os.path.relpath(path, self.folder).replace(os.sep, "/")
+        for expression, keeps, only_folders in reversed(self.rules):
+            if (is_folder or not only_folders) and expression.match(relative):
+                return not keeps
+        return None
+
+
+def _ignore_rule(line: str) -> tuple[re.Pattern[str], bool, bool] | None:
+    text = re.sub(r"(?<!\\)\s+$", "", line)
+    if not text or text.startswith("#"):
+        return None
+    keeps = text.startswith("!")
+    text = text[1:] if keeps else text
+    only_folders = text.endswith("/")
+    text = text.rstrip("/") if only_folders else text
+    if not text:
+        return None
+    rooted = "/" in text
+    text = text.lstrip("/")
+    try:
+        return re.compile(_translate(text if rooted else f"**/{text}") + r"\Z", re.DOTALL), keeps, only_folders
+    except re.error:
+        return None
+
+
+def ignored(files: Sequence[IgnoreFile], path: str, *, is_folder: bool) -> bool:
+    """What the nearest .gitignore with an opinion says."""
+    for each in reversed(files):
+        said = each.decides(path, is_folder=is_folder)
+        if said is not None:
+            return said
+    return False

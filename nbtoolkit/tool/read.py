@@ -1,0 +1,242 @@
+"""Read: a window of a text file, an image, a notebook's cells, a PDF's pages. Costs the window, not the file."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import codecs
+import os
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
+from nbtoolkit.tool import files
+from nbtoolkit.tool.files import FileFault, FileTool
+from nbtoolkit.tool.result import ToolChunk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import RawIOBase
+
+    from nbtoolkit.state import AgentState
+
+__all__ = ["Read"]
+
+DEFAULT_LINES = 2_000
+# A longer line is data, not something to read; its rest is counted.
+LONGEST_LINE = 2_000
+# A line that goes on for longer is no line; what follows it isn't looked for.
+ENDLESS_LINE = 16_000_000
+LARGEST_RESULT = 100_000
+BLOCK = 1 << 20
+
+_BINARY = (
+    (b"\x7fELF", "a program"),
+    (b"MZ", "a Windows program"),
+    (b"PK\x03\x04", "a zip archive (also xlsx, docx, jar, whl)"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"BZh", "bzip2 data"),
+    (b"\xfd7zXZ", "xz data"),
+    (b"(\xb5/\xfd", "zstd data"),
+    (b"PAR1", "a parquet table"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"\x93NUMPY", "a numpy array"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\x80\x04\x95", "a pickle"),
+    (b"ARROW1", "an Arrow table"),
+)
+
+
+class Read(FileTool):
+    """Reads a file: text with line numbers, an image, a notebook, a PDF."""
+
+    name = "Read"
+    description = (
+        "Read a file. Text comes with line numbers, 2,000 lines at a time (offset and limit move the window); images come as images; "
+        "notebooks cell by cell; PDFs as text by pages."
+    )
+    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "type": "object",
+        "properties": {
+            "file_path": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The file, absolute or from the notebook's folder.",
+            },
+            "offset": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line to read, from 1."},
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 20_000,
+                "default": DEFAULT_LINES,
+                "description": "How many lines.",
+            },
+            "pages": {"type": "string", "description": "Pages of a PDF, like '1-5,8'."},
+        },
+        "required": ["file_path"],
+        "additionalProperties": False,
+    }
+    access = "read"
+    is_read_only = True
+
+    async def call(  # type: ignore[override]
+        self,
+        file_path: str,
+        offset: int = 1,
+        limit: int = DEFAULT_LINES,
+        pages: str | None = None,
+        _agent_state: AgentState | None = None,
+    ) -> ToolChunk:
+        """Read the file."""
+        try:
+            path = self.located(file_path)
+            return await asyncio.to_thread(_read, path, offset, limit, pages, _agent_state)
+        except FileFault as fault:
+            return files.failed(fault)
+
+
+def _read(path: str, offset: int, limit: int, pages: str | None, state: AgentState | None) -> ToolChunk:
+    with files.opened(path) as file:
+        head = file.read(files.SAMPLE)
+        chunk = _by_kind(path, file, head, offset, limit, pages)
+    if chunk.state is ToolResultState.SUCCESS:
+        files.remember(state, path, files.fingerprint(path))
+    return chunk
+
+
+def _by_kind(path: str, file: RawIOBase, head: bytes, offset: int, limit: int, pages: str | None) -> ToolChunk:
+    from nbtoolkit.tool import documents
+
+    media_type = documents.image_type(head)
+    if media_type is not None:
+        return _image(path, media_type)
+    if head.startswith(b"%PDF-"):
+        return _done(documents.pdf_text(path, pages))
+    if path.endswith(".ipynb") and head.lstrip()[:1] == b"{":
+        return _done(documents.notebook_text(path, offset, limit))
+    if pages is not None:
+        raise FileFault(f"{path!r} is no PDF, so it has no pages. Use offset and limit.")
+    for magic, what in _BINARY:
+        if head.startswith(magic):
+            raise FileFault(f"{path!r} is {what}, not text ({os.path.getsize(path):,} bytes), so it isn't read.")  # noqa: PTH202
+    if not head:
+        return _done("[the file is empty]")
+    return _done(_window(path, file, head, offset, limit))
+
+
+def _done(text: str) -> ToolChunk:
+    return ToolChunk.of(text, ToolResultState.SUCCESS)
+
+
+def _image(path: str, media_type: str) -> ToolChunk:
+    from nbtoolkit.tool import documents
+
+    data, media_type, said = documents.image_data(path, media_type)
+    source = Base64Source(data=base64.b64encode(data).decode(), media_type=media_type)
+    content: list[Any] = [DataBlock(source=source, name=os.path.basename(path))]  # noqa: PTH119
+    if said:
+        content.insert(0, TextBlock(text=said))
+    return ToolChunk(content=content, state=ToolResultState.SUCCESS)
+
+
+# ------------------------------------------------------------------------------------------------------------ text
+def _window(path: str, file: RawIOBase, head: bytes, offset: int, limit: int) -> str:
+    """Lines ``offset`` to ``offset + limit - 1``, numbered; nothing behind them is read."""
+    # A few NULs far behind the beginning don't make a text unreadable; what is shown decides.
+    found = files.encoding_of(head[:512] if b"\x00" in head[512:] else head)
+    if found is None:
+        raise FileFault(f"{path!r} holds binary data ({os.path.getsize(path):,} bytes), so it isn't read as text.")  # noqa: PTH202
+    encoding, bom = found
+    shown: list[str] = []
+    size = 0
+    number = 0
+    complete = True
+    for number, line, cut in _lines(file, head, encoding, len(bom), offset):
+        if number < offset:
+            break
+        if number >= offset + limit:
+            number -= 1
+            complete = False
+            break
+        if "\x00" in line:
+            if shown:
+                complete = False
+                number -= 1
+                break
+            raise FileFault(f"{path!r} holds binary data at line {number}, so it isn't read as text.")
+        text = f"{number:>6}\t{line}" + (f" [… {cut:,} more characters]" if cut else "")
+        size += len(text) + 1
+        if size > LARGEST_RESULT and shown:
+            complete = False
+            number -= 1
+            break
+        shown.append(text)
+    if not shown:
+        raise FileFault(f"{path!r} has {number:,} line{'' if number == 1 else 's'}, so there is no line {offset:,}.")
+    notes = []
+    if encoding not in ("utf-8", "ascii"):
+        notes.append(f"read as {encoding}")
+    if not complete:
+        notes.append(f"more lines follow: offset={number + 1}")
+    return "\n".join(shown) + (f"\n[{'; '.join(notes)}]" if notes else "")
+
+
+def _lines(file: RawIOBase, head: bytes, encoding: str, skip: int, first: int) -> Iterator[tuple[int, str, int]]:
+    """(number, text, characters left out) from line ``first`` on; the last number alone where there are fewer."""
+    if encoding == "utf-8" or encoding == "ascii":
+        # Newlines are bytes of their own, so lines before the window needn't be decoded.
+        number, rest = _skip_lines(file, head[skip:], first)
+        if rest is None:
+            yield number, "", 0
+            return
+        pieces = _decoded(file, rest, "utf-8")
+    else:
+        number = 1
+        pieces = _decoded(file, head[skip:], encoding)
+    held, cut = "", 0
+    any_text = False
+    for piece in pieces:
+        parts = piece.split("\n")
+        for at, part in enumerate(parts):
+            room = LONGEST_LINE - len(held)
+            held += part[:room]
+            cut += max(0, len(part) - room)
+            if cut > ENDLESS_LINE:
+                yield number, held, cut
+                return
+            any_text = any_text or bool(part)
+            if at < len(parts) - 1:
+                if number >= first:
+                    yield number, held.removesuffix("\r"), cut
+                number += 1
+                held, cut, any_text = "", 0, False
+    if any_text:
+        yield number, held, cut
+    elif number <= first:
+        yield number - 1, "", 0
+
+
+def _skip_lines(file: RawIOBase, data: bytes, first: int) -> tuple[int, bytes | None]:
+    """Go to line ``first`` by counting newlines; what was read of it, or None where the file ends before."""
+    number = 1
+    while number < first:
+        count = data.count(b"\n")
+        if number + count >= first:
+            at = -1
+            while number < first:
+                at = data.index(b"\n", at + 1)
+                number += 1
+            return number, data[at + 1 :]
+        number += count
+        last = data[-1:]
+        data = file.read(BLOCK) or b""
+        if not data:
+            return (number if last not in (b"\n", b"") else number - 1), None
+    return number, data
+
+
+def _decoded(file: RawIOBase, data: bytes, encoding: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    while data:
+        yield decoder.decode(data)
+        data = file.read(BLOCK) or b""
+    yield decoder.decode(b"", final=True)

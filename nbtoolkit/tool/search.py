@@ -1,0 +1,306 @@
+"""Glob and Grep: finding files by name and by content, with ripgrep where it is there, else with the same in Python.
+
+Both respect .gitignore, look at hidden files, and never at sensitive ones; ripgrep runs without its user's settings,
+which could make it run other programs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from nbtoolkit.message import ToolResultState
+from nbtoolkit.permission import pattern as paths
+from nbtoolkit.permission.path_subject import path_subject
+from nbtoolkit.permission.sensitive import inside, roots
+from nbtoolkit.tool import files
+from nbtoolkit.tool.engine_ripgrep import Query, Stopper, engine
+from nbtoolkit.tool.files import FileFault, FileTool, here
+from nbtoolkit.tool.globbing import glob_expression
+from nbtoolkit.tool.result import ToolChunk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nbtoolkit.permission.path_subject import PathSubject
+
+__all__ = ["Glob", "Grep"]
+
+MOST_FILES = 100
+LARGEST_RESULT = 30_000
+LONGEST_LINE = 500
+
+
+class _SearchTool(FileTool):
+    """What the two share: one folder, searched in a thread that stops when the call does."""
+
+    path_argument = "path"
+    is_read_only = True
+    is_state_injected = False
+
+    def _subject(self, given: str, folders: Sequence[str], base: str) -> PathSubject:
+        from dataclasses import replace
+
+        subject = path_subject(
+            given,
+            "read",
+            bases=(here(),),
+            folders=folders,
+            places=self._places,
+            tool_names=("Read", self.name),
+            allow_names=(self.name,),
+            base=base,
+            text=given,
+        )
+        return replace(subject, recursive=True, suggestion=self._suggested(subject))
+
+    def _suggested(self, subject: PathSubject) -> Any:
+        from nbtoolkit.permission.path_subject import suggest_folder
+
+        if subject.safety is not None or len(subject.resolved) != 1:
+            return None
+        # The folder itself is what was searched.
+        return suggest_folder(self.name, (os.path.join(subject.resolved[0], "x"),), here())  # noqa: PTH118
+
+    def _root(self, given: str | None) -> str:
+        root = self.located(given or ".")
+        if not os.path.exists(root):  # noqa: PTH110
+            raise FileFault(f"{given!r} doesn't exist. Expected a folder to search.")
+        return root
+
+    def _note(self, root: str) -> str:
+        """Sensitive files near the top, which weren't looked at; deeper ones are left out without a word each."""
+        found: list[str] = []
+        seen = 0
+        stack = [(root, 0)]
+        while stack and seen < 3_000:
+            folder, depth = stack.pop()
+            try:
+                entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            except OSError:
+                continue
+            for entry in entries:
+                seen += 1
+                if entry.name == ".git":
+                    continue
+                if self._places.skips(entry.path):
+                    found.append(os.path.relpath(entry.path, root))
+                elif depth < 1 and entry.is_dir(follow_symlinks=False):
+                    stack.append((entry.path, depth + 1))
+        if not found:
+            return ""
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        return f"[not searched, as sensitive: {', '.join(sorted(found)[:5])}{more}]"
+
+
+def _shown(root: str, found: Sequence[str]) -> list[str]:
+    """Paths from the notebook's folder where they are in it, else in full."""
+    home = os.path.realpath(here())
+    if not inside(root, (home,)):
+        return [os.path.join(root, each) for each in found]  # noqa: PTH118
+    prefix = os.path.relpath(root, home)
+    return list(found) if prefix == "." else [f"{prefix}/{each}" for each in found]
+
+
+def _newest(root: str, found: list[str]) -> list[str]:
+    """Newest first; equal times by name, so that the answer is always the same."""
+    times: list[tuple[int, str]] = []
+    for each in found:
+        try:
+            times.append((-os.lstat(f"{root}/{each}").st_mtime_ns, each))
+        except OSError:
+            times.append((0, each))
+    times.sort()
+    return [each for _, each in times]
+
+
+class Glob(_SearchTool):
+    """Finds files by name."""
+
+    name = "Glob"
+    description = "Find files by a pattern like '**/*.py' or 'data/{a,b}-[0-9].csv', newest first. Respects .gitignore; sensitive files are left out."
+    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "type": "object",
+        "properties": {
+            "pattern": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 1000,
+                "description": "The pattern, from the folder in path.",
+            },
+            "path": {"type": "string", "description": "The folder to search; the notebook's by default."},
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    }
+
+    def subjects(self, tool_input: dict[str, Any], context: Any) -> list[Any]:
+        """The folder, and the one that an absolute or climbing pattern leads to."""
+        subjects = super().subjects(tool_input, context)
+        folder, _ = _split(tool_input["pattern"])
+        if folder:
+            start = os.path.join(tool_input.get("path") or ".", folder)  # noqa: PTH118
+            subjects.append(self._subject(start, roots(context), context.base))
+        return subjects
+
+    async def call(self, pattern: str, path: str | None = None) -> ToolChunk:  # type: ignore[override]
+        """Find the files."""
+        try:
+            root = self._root(path)
+            folder, rest = _split(pattern)
+            if folder:
+                moved = paths.resolve(folder, root)
+                if moved is None or not os.path.isdir(moved[0]):  # noqa: PTH112
+                    return ToolChunk.of("No files match.", ToolResultState.SUCCESS)
+                root = moved[0]
+            if self._places.reason((root,)) is not None:
+                raise FileFault(f"{pattern!r} leads into a sensitive folder.")
+            query = Query(root, self._places, name_glob=rest, anchored=True)
+            found = await _in_thread(lambda stopper: engine().files(query, stopper))
+            expression = glob_expression(rest, anchored=True)
+            hits = _newest(root, [each for each in found if expression.match(each)])
+        except FileFault as fault:
+            return files.failed(fault)
+        note = self._note(root)
+        lines = _shown(root, hits[:MOST_FILES])
+        if len(hits) > MOST_FILES:
+            lines.append(f"[{len(hits) - MOST_FILES:,} more files; give a narrower pattern]")
+        if not hits:
+            lines.append("No files match.")
+        if note:
+            lines.append(note)
+        chunk = ToolChunk.of("\n".join(lines), ToolResultState.SUCCESS)
+        chunk.metadata["count"] = len(hits)
+        return chunk.with_value(_shown(root, hits))
+
+
+def _split(pattern: str) -> tuple[str, str]:
+    """The folder that a pattern starts in, where it is absolute, in a home or climbs, and the rest."""
+    if not pattern.startswith(("/", "~", "../", "./")):
+        return "", pattern
+    parts = pattern.split("/")
+    at = 0
+    while at < len(parts) - 1 and not any(sign in parts[at] for sign in "*?[{"):
+        at += 1
+    return ("/".join(parts[:at]) or "/"), "/".join(parts[at:])
+
+
+class Grep(_SearchTool):
+    """Searches the content of files."""
+
+    name = "Grep"
+    description = (
+        "Search files for a regular expression. output_mode: files_with_matches (newest first), content (matching lines), count. "
+        "Respects .gitignore; sensitive and binary files are left out."
+    )
+    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "minLength": 1, "maxLength": 5000, "description": "The regular expression."},
+            "path": {
+                "type": "string",
+                "description": "The file or folder to search; the notebook's folder by default.",
+            },
+            "glob": {"type": "string", "description": "Only files whose name or path fits, like '*.{py,md}'."},
+            "type": {
+                "type": "string",
+                "pattern": "^[a-z0-9+-]+$",
+                "description": "Only files of this type, like py, js or md.",
+            },
+            "output_mode": {"enum": ["files_with_matches", "content", "count"], "default": "files_with_matches"},
+            "-i": {"type": "boolean", "default": False, "description": "Ignore letter case."},
+            "-n": {"type": "boolean", "default": True, "description": "Line numbers, in content mode."},
+            "-A": {"type": "integer", "minimum": 0, "maximum": 100, "description": "Lines after each match."},
+            "-B": {"type": "integer", "minimum": 0, "maximum": 100, "description": "Lines before each match."},
+            "-C": {"type": "integer", "minimum": 0, "maximum": 100, "description": "Lines around each match."},
+            "head_limit": {"type": "integer", "minimum": 1, "description": "Only the first lines or files."},
+            "multiline": {
+                "type": "boolean",
+                "default": False,
+                "description": "Let . match newlines and a match span lines.",
+            },
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    }
+
+    async def call(self, pattern: str, path: str | None = None, **options: Any) -> ToolChunk:  # type: ignore[override]
+        """Search."""
+        mode = options.get("output_mode") or "files_with_matches"
+        around = options.get("-C") or 0
+        try:
+            root = self._root(path)
+            only = None
+            if not os.path.isdir(root):  # noqa: PTH112
+                root, only = os.path.split(root)
+            query = Query(
+                root,
+                self._places,
+                pattern=pattern,
+                only=only,
+                glob=options.get("glob"),
+                type=options.get("type"),
+                mode=mode,
+                ignore_case=bool(options.get("-i")),
+                numbers=options.get("-n", True) is not False,
+                before=options.get("-B") or around,
+                after=options.get("-A") or around,
+                multiline=bool(options.get("multiline")),
+            )
+            found = await _in_thread(lambda stopper: engine().grep(query, stopper))
+        except FileFault as fault:
+            return files.failed(fault)
+        note = "" if only else self._note(root)
+        limit = options.get("head_limit")
+        if mode == "files_with_matches":
+            hits = _shown(root, _newest(root, [name for name, _ in found]))
+            return _answer(hits, limit or MOST_FILES, note, len(hits), "files", hits)
+        if mode == "count":
+            found.sort()
+            names = _shown(root, [name for name, _ in found])
+            lines = [f"{name}:{lines[0]}" for name, (_, lines) in zip(names, found, strict=True)]
+            return _answer(lines, limit or MOST_FILES * 2, note, len(lines), "files", lines)
+        found.sort(key=lambda each: each[0])
+        names = _shown(root, [name for name, _ in found])
+        lines = []
+        separate = query.before or query.after
+        for name, (_, block) in zip(names, found, strict=True):
+            if separate and lines:
+                lines.append("--")
+            lines.extend("--" if line == "--" else f"{name}{line}" for line in block)
+        return _answer(lines, limit or 1_000, note, len(lines), "lines", None)
+
+
+def _answer(lines: list[str], limit: int, note: str, count: int, what: str, value: Any) -> ToolChunk:
+    shown: list[str] = []
+    size = 0
+    for line in lines[:limit]:
+        text = (
+            line
+            if len(line) <= LONGEST_LINE
+            else f"{line[:LONGEST_LINE]} [… {len(line) - LONGEST_LINE:,} more characters]"
+        )
+        size += len(text) + 1
+        if size > LARGEST_RESULT:
+            break
+        shown.append(text)
+    left = len(lines) - len(shown)
+    if left:
+        shown.append(f"[{left:,} more {what}]")
+    if not lines:
+        shown.append("No matches.")
+    if note:
+        shown.append(note)
+    chunk = ToolChunk.of("\n".join(shown), ToolResultState.SUCCESS)
+    chunk.metadata["count"] = count
+    return chunk if value is None else chunk.with_value(value)
+
+
+async def _in_thread(work: Any) -> Any:
+    """Run in a thread that is told to stop when the call is."""
+    stopper = Stopper()
+    try:
+        return await asyncio.to_thread(work, stopper)
+    finally:
+        stopper.stop()

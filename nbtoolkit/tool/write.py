@@ -1,0 +1,99 @@
+"""Write: a whole file in one step."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from nbtoolkit.message import ToolResultState
+from nbtoolkit.tool import files
+from nbtoolkit.tool.files import FileChange, FileFault, FileTool, Text
+from nbtoolkit.tool.result import ToolChunk
+
+if TYPE_CHECKING:
+    from nbtoolkit.state import AgentState
+
+__all__ = ["Write"]
+
+
+class Write(FileTool):
+    """Creates a file, or replaces one that was read before."""
+
+    name = "Write"
+    description = (
+        "Write a file, creating its folders. An existing file must have been read first, and is replaced as a whole; "
+        "use Edit to change a part of one."
+    )
+    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "type": "object",
+        "properties": {
+            "file_path": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The file, absolute or from the notebook's folder.",
+            },
+            "content": {"type": "string", "description": "The whole new content."},
+        },
+        "required": ["file_path", "content"],
+        "additionalProperties": False,
+    }
+    access = "write"
+    is_concurrency_safe = False
+
+    def change(self, tool_input: dict[str, Any], state: AgentState | None = None) -> FileChange:
+        """What a call would do, without doing it; a FileFault where it can't be done."""
+        return self._change(self.located(tool_input["file_path"]), tool_input["content"], state)
+
+    def _change(self, path: str, content: str, state: AgentState | None) -> FileChange:
+        name = os.path.basename(path)  # noqa: PTH119
+        if os.path.isdir(path):  # noqa: PTH112
+            raise FileFault(f"{path!r} is a folder, so it can't be written as a file.")
+        if not os.path.lexists(path):
+            return FileChange(path, None, _encode(content), files.unified("", content, name))
+        if os.path.getsize(path) > files.LARGEST_EDITABLE:  # noqa: PTH202
+            raise FileFault(
+                f"{path!r} is larger than {files.LARGEST_EDITABLE // 2**20} MB, so it isn't replaced as text."
+            )
+        before = _read(path)
+        files.check_read(state, path, before)
+        try:
+            old = files.decode(before)
+        except FileFault:
+            old = Text("", "utf-8", b"", "\n")
+        after = old.encoded(content) if old.text else _encode(content)
+        return FileChange(path, before, after, files.unified(old.text, content, name))
+
+    async def call(  # type: ignore[override]
+        self, file_path: str, content: str, _agent_state: AgentState | None = None
+    ) -> ToolChunk:
+        """Write the file."""
+        try:
+            path = self.located(file_path)
+            fault = files.notebook_fault(file_path)
+            if fault is not None:
+                raise FileFault(fault)
+            change = self._change(path, content, _agent_state)
+            files.replace_file(path, change.after, expected=change.before)
+            files.remember(_agent_state, path, files.fingerprint(path, change.after))
+        except FileFault as fault:
+            return files.failed(fault)
+        lines = content.count("\n") + (not content.endswith("\n") and bool(content))
+        verb = "Created" if change.before is None else "Replaced"
+        chunk = ToolChunk.of(f"{verb} {file_path}, {lines} line{'' if lines == 1 else 's'}.", ToolResultState.SUCCESS)
+        chunk.metadata["diff"] = change.diff
+        return chunk.with_value(change)
+
+
+def _encode(content: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError:
+        raise FileFault("the content holds half of a surrogate pair, which is no character.") from None
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as fault:
+        raise FileFault(f"{path!r} can't be read: {fault.strerror or fault}.") from None
