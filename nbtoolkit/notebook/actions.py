@@ -138,7 +138,8 @@ def _explained(spec: Spec) -> Bundle:
             "  A value is JSON where it parses as JSON, else a text; quotes keep blanks together.",
             "  A whole value $name or {expression} is that Python value: limit=$rows limit={rows * 2}.",
             "  Inside longer text, and in quotes, $ and braces mean nothing.",
-            "  Inside an expression or an f-string write toolkit.call_sync('NAME', key=value) instead.",
+            "  A line that ends in ? is IPython's own help: put quotes around such a value.",
+            "  Inside an expression or an f-string write toolkit.call_sync('NAME', key=value).value instead.",
         ]
     head, does, *rest = (line.strip() for line in lines)
     markup = f'<p style="margin:0"><b>{code(head)}</b><br>{safe(does)}</p>'

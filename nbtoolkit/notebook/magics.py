@@ -91,7 +91,7 @@ def no_magic_in_expressions(lines: list[str]) -> list[str]:
             near = lines[(error.lineno or 1) - 1 : (error.end_lineno or error.lineno or 1)]
             if any(_MAGIC.search(line) for line in near):
                 raise CommandError(
-                    "%toolkit can't stand inside an expression or an f-string; write "
-                    "toolkit.call_sync('NAME', key=value).value there, or await toolkit.call('NAME', key=value)"
+                    "%toolkit stands on a line of its own; inside an expression or an f-string write "
+                    "toolkit.call_sync('NAME', key=value).value, or (await toolkit.call('NAME', key=value)).value"
                 ) from None
     return lines

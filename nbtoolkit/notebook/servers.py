@@ -9,17 +9,35 @@ from nbtoolkit import hooks
 from nbtoolkit.notebook import render
 from nbtoolkit.notebook.actions import action
 from nbtoolkit.notebook.command import CommandError
-from nbtoolkit.notebook.session import Session, mistakes
-from nbtoolkit.notebook.text import bounded, box, pre, settled, tidy, visible_text
+from nbtoolkit.notebook.session import Session, mistakes, one_of
+from nbtoolkit.notebook.text import (
+    bounded,
+    box,
+    code,
+    columns,
+    count,
+    one_line,
+    pre,
+    safe,
+    settled,
+    table,
+    tidy,
+    visible_text,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from nbtoolkit.mcp import HttpMCPConfig, MCPClient, StdioMCPConfig
+    from nbtoolkit.mcp.imports import PlannedServer
     from nbtoolkit.notebook.command import Command
 
 __all__: list[str] = []
 
 # The tail of a log, as long as a cell's output is read.
 LOG_LIMIT = 20_000
+# A command line, as long as a table's cell is read.
+LINE_LIMIT = 200
 
 
 @action("mcp add")
@@ -38,13 +56,17 @@ def add_server(session: Session, command: Command) -> None:
             disable_tools=_names(command, "--disable"),
             execution_timeout=None if timeout is None else _seconds(timeout),
         )
-    held = next((each for each in session.toolkit.mcps if each.name == name), None)
+    _attach(session, client)
+    _show_tools(session, client)
+
+
+def _attach(session: Session, client: MCPClient) -> None:
+    held = next((each for each in session.toolkit.mcps if each.name == client.name), None)
     if held is not None:
         hooks.drive(held.close())
     with mistakes():
         hooks.drive(client.connect())
         session.toolkit.add_tool_sync(client)
-    _show_tools(session, client)
 
 
 def _config(session: Session, command: Command, words: list[str]) -> StdioMCPConfig | HttpMCPConfig:
@@ -86,6 +108,64 @@ def _seconds(text: str) -> float:
         if (seconds := float(text)) > 0:
             return seconds
     raise CommandError(f"--timeout expects seconds, more than 0, but got {text!r}")
+
+
+@action("mcp import")
+def import_servers(session: Session, command: Command) -> None:
+    """Show what configuration files hold; start of it what is asked for."""
+    from nbtoolkit.mcp.imports import find_configs, read_config
+
+    words = [word.expand(session.evaluate) for word in command.words]
+    if command.has("--start") and not words:
+        raise CommandError("say which file's servers to start, as in %toolkit mcp import .mcp.json --start")
+    files = words[:1] or find_configs()
+    if not files:
+        session.say("There is no .mcp.json here, nor another file of MCP servers that is known.")
+        return
+    with mistakes():
+        planned = [server for file in files for server in read_config(file)]
+    if words[1:]:
+        chosen = {one_of(name, (server.name for server in planned), f"server in {words[0]}") for name in words[1:]}
+        planned = [server for server in planned if server.name in chosen]
+    session.show(_planned_table(planned))
+    if command.has("--start"):
+        _start(session, planned)
+    else:
+        session.say("Nothing was started. %toolkit mcp import PATH --start starts the servers of a file.")
+
+
+def _start(session: Session, planned: Sequence[PlannedServer]) -> None:
+    faults: list[CommandError] = []
+    for server in planned:
+        if server.client is None:
+            continue
+        try:
+            _attach(session, server.client)
+        except CommandError as fault:
+            # One server that can't start costs its own tools, not the others'.
+            faults.append(fault)
+        else:
+            _show_tools(session, server.client)
+    if faults:
+        raise CommandError(" ".join(map(str, faults)), "\n".join(fault.more for fault in faults if fault.more))
+
+
+def _planned_table(planned: Sequence[PlannedServer]) -> Mapping[str, str]:
+    rows = [
+        (
+            server.name,
+            settled(one_line(server.preview, LINE_LIMIT)),
+            settled(one_line("; ".join(filter(None, [server.problem, *server.notes])), LINE_LIMIT)),
+        )
+        for server in planned
+    ]
+    head = ["Server", "Would start or reach", "Note"]
+    heading = count(len(rows), "server")
+    markup = table(head, [[code(name), safe(preview), safe(note)] for name, preview, note in rows])
+    return {
+        "text/plain": f"{heading}\n{columns(head, [list(row) for row in rows], '  ')}",
+        "text/html": box(f'<p style="margin:0"><b>{heading}</b></p>{markup}'),
+    }
 
 
 def _show_tools(session: Session, client: MCPClient) -> None:

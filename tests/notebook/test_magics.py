@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -437,7 +438,7 @@ def test_rules_are_read_again_from_their_files(desk: Desk, tmp_path: Path) -> No
     assert desk.fault("%toolkit rules reload").startswith("no files of rules are in use here")
     project = tmp_path / "nbtoolkit.toml"
     project.write_text('deny = ["echo(text=bye)"]\nallow = ["echo"]\n')
-    desk.toolkit.engine.store = Store(desk.toolkit.grants, tmp_path, user=tmp_path / "user.toml")
+    Store(desk.toolkit.grants, tmp_path, user=tmp_path / "user.toml")
     text = desk.ok("%toolkit rules reload").text
     assert "echo(text=bye)" in text
     assert "Withheld until the project's file is accepted: allow echo" in text
@@ -501,6 +502,28 @@ def test_a_server_that_does_not_start_is_one_line_and_its_own_last_words(desk: D
 )
 def test_a_server_that_can_not_be_is_one_line(desk: Desk, line: str, said: str) -> None:
     assert desk.fault(f"%toolkit mcp add {line}").startswith(said)
+
+
+def test_servers_of_a_configuration_are_shown_before_any_is_started(desk: Desk, tmp_path: Path) -> None:
+    file = tmp_path / ".mcp.json"
+    good = {"command": sys.executable, "args": ["-S", str(PLAIN)], "env": {"TOKEN": "s3cret"}}
+    servers = {"good": good, "bad": {"command": "no-such-program"}, "odd": {"args": []}}
+    file.write_text(json.dumps({"mcpServers": servers}))
+    desk.shell.user_ns["file"] = file
+    text = desk.ok("%toolkit mcp import $file").text
+    assert "3 servers" in text
+    assert "Nothing was started." in text
+    assert "TOKEN=…" in text
+    assert "s3cret" not in text
+    assert desk.toolkit.mcps == []
+    ran = desk.run("%toolkit mcp import $file --start")
+    assert "mcp__good__echo" in ran.text
+    assert "The MCP server 'bad' can't be reached" in str(ran.error)
+    assert [client.name for client in desk.toolkit.mcps] == ["good"]
+    assert "no server in" in desk.fault("%toolkit mcp import $file goad")
+    assert "1 server\n" in desk.ok("%toolkit mcp import $file good --start").text
+    desk.ok("%toolkit mcp remove good")
+    assert desk.fault("%toolkit mcp import --start").startswith("say which file")
 
 
 def test_add_connects_a_client_that_is_not_yet(desk: Desk) -> None:
