@@ -199,10 +199,14 @@ class PermissionEngine:
             decision = PermissionDecision(
                 DENY, own.message, own.decision_reason or "the tool's own check", own.updated_input
             )
-            verdicts = tuple(SubjectVerdict(each, DENY, own.message, Step.TOOL) for each in subjects)
-            return Judgement(tool, tool_input, mode, decision, verdicts, Step.TOOL, None, own)
-        verdicts = self._verdicts(subjects, call, MODES[mode])
-        worst = verdicts[0] if len(verdicts) == 1 else max(verdicts, key=_badness)
+            denied_all = tuple(SubjectVerdict(each, DENY, own.message, Step.TOOL) for each in subjects)
+            return Judgement(tool, tool_input, mode, decision, denied_all, Step.TOOL, None, own)
+        if len(subjects) == 1 and not own.bypass_immune:
+            worst = self._verdict(subjects[0], call, MODES[mode], ())
+            verdicts: tuple[SubjectVerdict, ...] = (worst,)
+        else:
+            verdicts = self._verdicts(subjects, call, MODES[mode])
+            worst = max(verdicts, key=_badness)
         decision = PermissionDecision(
             worst.behavior, f"Allowed: {worst.reason}.", _word(worst, own, mode), own.updated_input
         )
@@ -274,7 +278,7 @@ class PermissionEngine:
             verdicts.append(SubjectVerdict(subject, row.safety, own.message, Step.SAFETY))
         return tuple(verdicts)
 
-    def _verdict(self, subject: Subject, call: Call, row: Mode, before: list[SubjectVerdict]) -> SubjectVerdict:
+    def _verdict(self, subject: Subject, call: Call, row: Mode, before: Sequence[SubjectVerdict]) -> SubjectVerdict:
         if subject.safety is not None:
             behavior = row.own_files if subject.own_file else row.safety
             if behavior is not ALLOW:
@@ -358,7 +362,7 @@ def _badness(verdict: SubjectVerdict) -> int:
 def _by_rule(rule: PermissionRule, *, sure: bool = True) -> str:
     where = "" if rule.source == "user" else f" ({rule.source})"
     says = "says so" if sure else "may mean it, which these arguments leave open"
-    return f"the rule {rule.behavior.value} {rule}{where} {says}"
+    return f"the rule {rule.behavior} {rule}{where} {says}"
 
 
 def _word(worst: SubjectVerdict, own: PermissionDecision, mode: PermissionMode) -> str:

@@ -68,7 +68,6 @@ class Call:
         "_readings",
         "_used",
         "allow_names",
-        "base",
         "maybe",
         "names",
         "own",
@@ -97,7 +96,6 @@ class Call:
         self.maybe: dict[int, PermissionRule] = {}
         self._layers = layers
         self._grants = layers[1]
-        self.base = layers[1].base or layers[0].base
         self._readings = readings
         self._used: dict[tuple[bool, str | None], Reading] = {}
         self.names: tuple[str, ...] = (tool.name,)
@@ -106,6 +104,11 @@ class Call:
             self.names = (tool.name, f"mcp__{tool.mcp_name}")
             # "mcp__a__b" may mean the tool b of server a; it doesn't let a server that calls itself a__b in.
             self.allow_names = self.names if "__" not in tool.mcp_name else self.names[:1]
+
+    @property
+    def base(self) -> str:
+        """The folder that relative patterns are read from."""
+        return self._grants.base or self._layers[0].base
 
     async def ask_tool(self) -> None:
         """Ask a tool that matches rules by itself about each that could name this call."""
@@ -176,9 +179,9 @@ class Call:
                     if reading is None:
                         reading = self._reading(wide, None)
                     ready = reading.kept.get(content) or reading.ready(content)
-                    if ready.match(tool_input, arguments) is NO:
+                    match = ready.match(tool_input, arguments)
+                    if match is NO or not self._holds(rule):
                         continue
-                    match = matches(rule, subject, wide=wide)
                 elif keys is not None and _spared(content, keys):
                     continue
                 else:
@@ -191,13 +194,13 @@ class Call:
 
     def _matches(self, rule: PermissionRule, subject: Subject, *, wide: bool) -> Match:
         match = self._content_matches(rule, subject, wide=wide)
-        if match is NO:
-            return match
+        return match if match is NO or self._holds(rule) else NO
+
+    def _holds(self, rule: PermissionRule) -> bool:
+        """Whether a rule that names the call still holds: its count isn't used up, its tool is the one it was given to."""
         if rule.source == BLOCK and self._grants.exhausted(rule):
-            return NO
-        if rule.definition is not None and rule.definition != getattr(self.tool, "definition_hash", None):
-            return NO
-        return match
+            return False
+        return rule.definition is None or rule.definition == getattr(self.tool, "definition_hash", None)
 
     def _content_matches(self, rule: PermissionRule, subject: Subject, *, wide: bool) -> Match:
         content = rule.rule_content
