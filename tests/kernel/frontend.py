@@ -60,7 +60,9 @@ class KernelProcess:
         self.version = self.environment.release
         page = FrontEnd(self, widgets=False)
         page.connect()
-        page.run("import stub, asyncio, threading, time\nfrom nbtoolkit.notebook import scheduling\nscheduling.install()").ok()
+        page.run(
+            "import stub, asyncio, threading, time\nfrom nbtoolkit.notebook import scheduling\nscheduling.install()"
+        ).ok()
         page.close()
 
     @property
@@ -173,7 +175,12 @@ class FrontEnd:
         self.session = Session(key=info["key"].encode(), signature_scheme=info["signature_scheme"])
         self.sockets = {
             name: self._socket(kind, info[f"{name}_port"])
-            for name, kind in (("shell", zmq.DEALER), ("control", zmq.DEALER), ("stdin", zmq.DEALER), ("iopub", zmq.SUB))
+            for name, kind in (
+                ("shell", zmq.DEALER),
+                ("control", zmq.DEALER),
+                ("stdin", zmq.DEALER),
+                ("iopub", zmq.SUB),
+            )
         }
         self.poller = zmq.Poller()
         for socket in self.sockets.values():
@@ -233,6 +240,11 @@ class FrontEnd:
             _, message = self.session.recv(socket, zmq.NOBLOCK)
             if message is not None:
                 self._receive(channel, message)
+
+    def sync(self, *others: FrontEnd) -> None:
+        """Catch up with what arrived while another page was lived on."""
+        for page in (self, *others):
+            page.live(0.01)
 
     def _receive(self, channel: str, message: dict[str, Any]) -> None:
         message["at"] = time.monotonic()
@@ -341,8 +353,9 @@ class FrontEnd:
         self.models[content["comm_id"]] = state
         if state.get("_model_name") == "DirectionalLinkModel":
             (source, trait), (target, target_trait) = state["source"], state["target"]
-            value = self.models[source.removeprefix(REFERENCE)][trait]
-            self.change(target.removeprefix(REFERENCE), {target_trait: value})
+            source, target = source.removeprefix(REFERENCE), target.removeprefix(REFERENCE)
+            if source in self.models and target in self.models:  # else opened before this page was
+                self.change(target, {target_trait: self.models[source][trait]})
 
     def _on_comm_msg(self, content: dict[str, Any]) -> None:
         if content["data"].get("method") == "update" and content["comm_id"] in self.models:

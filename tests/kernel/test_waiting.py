@@ -53,7 +53,10 @@ def test_the_stop_button_ends_the_wait_and_aborts_what_is_queued(any_page: Front
     assert waiting.error.split(":")[0] in {"KeyboardInterrupt", "CancelledError"}
     queued.wait()
     assert queued.status == "aborted"
-    assert page.run("print('healthy', scheduling.pending(), asyncio.get_event_loop() is not None)").ok().text == "healthy [] True\n"
+    assert (
+        page.run("print('healthy', scheduling.pending(), asyncio.get_event_loop() is not None)").ok().text
+        == "healthy [] True\n"
+    )
     again = page.run(code)
     page.click("Allow a", again)
     assert "a: allowed" in again.ok().text
@@ -208,14 +211,18 @@ def test_the_cell_reads_as_busy_after_a_widget_message_during_the_wait(page: Fro
     message = page.press(deny)
     cell.ok()
     statuses = [
-        (m["parent_header"].get("msg_id"), m["content"]["execution_state"]) for m in page.log if m["msg_type"] == "status"
+        (m["parent_header"].get("msg_id"), m["content"]["execution_state"])
+        for m in page.log
+        if m["msg_type"] == "status"
     ]
     at = statuses.index((message, "idle"))
     assert statuses[at - 1] == (message, "busy")
     assert statuses[at + 1] == (cell.msg_id, "busy")
 
 
-def test_widgets_of_others_keep_their_turn_while_a_tool_runs_and_nobody_is_asked(open_page: Callable[..., FrontEnd]) -> None:
+def test_widgets_of_others_keep_their_turn_while_a_tool_runs_and_nobody_is_asked(
+    open_page: Callable[..., FrontEnd],
+) -> None:
     page = open_page(subshells=False)
     setup = "import ipywidgets\ns = ipywidgets.IntSlider()\nseen = []\ns.observe(lambda c: seen.append(c.new), 'value')\nprint(s.model_id)"
     slider = page.run(setup).ok().text.strip()
@@ -250,7 +257,9 @@ def test_a_worker_below_a_plain_join_is_denied_where_no_click_can_arrive(
         assert "a: denied, no front end that shows widgets has answered within 1 s" in cell.ok().text
 
 
-def test_the_user_s_own_nest_asyncio_does_no_harm(open_page: Callable[..., FrontEnd], fresh_kernel: KernelProcess) -> None:
+def test_the_user_s_own_nest_asyncio_does_no_harm(
+    open_page: Callable[..., FrontEnd], fresh_kernel: KernelProcess
+) -> None:
     page = open_page()
     page.run("import nest_asyncio2\nnest_asyncio2.apply()").ok()
     for code in (WAYS["sync"], WAYS["async"], WAYS["asyncio.run"], WAYS["worker"]):

@@ -25,7 +25,7 @@ from nbtoolkit.notebook.scheduling.inbox import inbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from types import FrameType
+    from types import FrameType, TracebackType
 
     from nbtoolkit.notebook.scheduling.inbox import Inbox
 
@@ -35,8 +35,11 @@ T = TypeVar("T")
 ATTACH_AFTER = 0.05
 # An interrupted coroutine may clean up for so long; with the way out this stays below a second.
 CLEAN_UP = 0.8
-# Where a stop is not in a tool's own code, and is delivered to the coroutine as a cancellation.
-PLUMBING = (str(Path(asyncio.__file__).parent), selectors.__file__, str(Path(__file__).parent))
+# A loop's own code.
+LOOP = (str(Path(asyncio.__file__).parent), selectors.__file__)
+# The package that shows and waits, and the one that it belongs to.
+NOTEBOOK = str(Path(__file__).parent.parent)
+PACKAGE = str(Path(__file__).parent.parent.parent)
 
 
 class _Loops:
@@ -118,6 +121,7 @@ class Run:
     # -------------------------------------------------------------- to its end
     def through(self) -> Any:
         """Run until the task is done and nothing of it is left."""
+        __tracebackhide__ = True  # IPython leaves it out
         raised: BaseException | None = None
         later = self.loop.call_later(ATTACH_AFTER, self.attend) if _on_main() else None
         try:
@@ -140,7 +144,7 @@ class Run:
             return self.task.result()
         failure = self.task.exception() if self.task.done() and not self.task.cancelled() else None
         if raised is not None:
-            raise raised
+            raise raised.with_traceback(_without_loop(raised.__traceback__)) from None
         raise KeyboardInterrupt from failure
 
     def _finished(self) -> bool:
@@ -179,6 +183,7 @@ def drive(coro: Coroutine[Any, Any, T]) -> T:
     On a kernel's main thread clicks are handled meanwhile. The stop button cancels the coroutine, lets it clean up
     for a moment and comes out as KeyboardInterrupt.
     """
+    __tracebackhide__ = True
     loops = _here.loops
     loop = loops.take()
     outer = events._get_running_loop()
@@ -243,19 +248,33 @@ def _take_sigint() -> Callable[[int, FrameType | None], Any] | None:
 def _on_sigint(_: int, frame: FrameType | None) -> None:
     runs = _here.loops.runs
     box = inbox()
-    if runs and ((box is not None and box.shielded) or _in_plumbing(frame)):
-        runs[-1].stop()
-    else:
+    if not runs or runs[-1].stop_asked or not ((box is not None and box.shielded) or _in_plumbing(frame)):
         raise KeyboardInterrupt
+    runs[-1].stop()
 
 
 def _in_plumbing(frame: FrameType | None) -> bool:
-    """Whether no code of a tool lies between the innermost drive and what was interrupted."""
+    """Whether what was interrupted is ours or the loop's, and not a tool's: ours is short, and is not left half done.
+
+    Then the coroutine gets the stop as a cancellation; a tool that computes gets it where it is.
+    """
+    foreign = False
     while frame is not None and frame.f_code is not Run.through.__code__:
-        if not frame.f_code.co_filename.startswith(PLUMBING):
-            return False
+        file = frame.f_code.co_filename
+        if file.startswith(NOTEBOOK):
+            return True
+        if file.startswith((PACKAGE, *LOOP)):
+            return not foreign
+        foreign = True
         frame = frame.f_back
-    return True
+    return not foreign
+
+
+def _without_loop(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback that begins where the loop calls a task."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith((NOTEBOOK, *LOOP)):
+        traceback = traceback.tb_next
+    return traceback
 
 
 def _is_somebody_elses(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None) -> bool:

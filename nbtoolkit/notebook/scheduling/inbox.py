@@ -246,8 +246,8 @@ class Inbox:
         try:
             with self._shield(on=False):
                 return handler(code, peeked)
-        except Exception:  # noqa: BLE001 - a handler's fault must not lose the message
-            self.kernel.log_error("a queued line could not be answered")
+        except Exception as error:  # noqa: BLE001 - a handler's fault must not lose the message
+            self.kernel.log_error("a queued line could not be answered", error)
             return None
 
     def _answer(self, frames: Frames, bundle: Mapping[str, Any]) -> None:
@@ -270,8 +270,8 @@ class Inbox:
         try:
             with self._shield(on=False):
                 yield identities, message
-        except Exception:  # noqa: BLE001 - as the kernel does
-            self.kernel.log_error(f"the handler of {message['header']['msg_type']} failed")
+        except Exception as error:  # noqa: BLE001 - as the kernel does
+            self.kernel.log_error(f"the handler of {message['header']['msg_type']} failed", error)
         finally:
             self.kernel.status("idle", message)
             if self.cell is not None:

@@ -8,7 +8,6 @@ have in common; where an attribute isn't there `can_listen` is false, and nobody
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sys
 import threading
@@ -16,6 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
 Message = Mapping[str, Any]
@@ -41,7 +41,9 @@ class Kernel:
     @property
     def execution_count(self) -> int:
         """The number of the cell that runs."""
-        return int(self.raw.execution_count or 0)
+        # IPython 9 counts on when a cell begins, 8 when it ends; both have stored its input by then.
+        stored = getattr(getattr(shell(), "history_manager", None), "input_hist_raw", ())
+        return max(len(stored) - 1, 1)
 
     def allows_input(self, parent: Message) -> bool:
         """Whether the front end that sent this request would answer an input box."""
@@ -197,9 +199,9 @@ class Kernel:
         manager = getattr(self.raw, "comm_manager", None)
         return None if manager is None else manager.comms.get(comm_id)
 
-    def log_error(self, what: str) -> None:
-        """Log the exception that is being handled."""
-        self.raw.log.exception("nbtoolkit: %s", what)
+    def log_error(self, what: str, error: Exception) -> None:
+        """Log where the kernel logs its own troubles."""
+        self.raw.log.error("nbtoolkit: %s", what, exc_info=error)
 
     # -------------------------------------------------------------- stdin
     def request_input(self, prompt: str, parent: Message) -> Callable[[], str | None]:

@@ -47,6 +47,7 @@ class Latch:
 
     async def wait(self, timeout: float | None = None) -> Any:
         """Wait for the value, for ever without a timeout; TimeoutError when the time is up."""
+        __tracebackhide__ = True  # IPython leaves it out
         if self._value is not _UNSET:
             return self._value
         loop = asyncio.get_running_loop()

@@ -136,6 +136,7 @@ async def pose(question: Question, *, timeout: float | None = None, attend: floa
     NobodyAnswers when no front end fired a beacon within `attend` seconds (one that already did in this client
     session isn't waited for), TimeoutError after `timeout` seconds with a person present.
     """
+    __tracebackhide__ = True  # IPython leaves it out
     with question.open():
         question.present()
         if question.origin.session not in _proven:
@@ -145,6 +146,7 @@ async def pose(question: Question, *, timeout: float | None = None, attend: floa
 
 async def _attended(question: Question, limit: float) -> None:
     """Return when a front end has proved itself or the answer is there already."""
+    __tracebackhide__ = True
     beacon = Beacon()
     answer = asyncio.ensure_future(question.wait())
     fired = asyncio.ensure_future(beacon.seen(limit))

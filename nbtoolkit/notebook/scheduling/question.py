@@ -63,6 +63,7 @@ class Question:
 
     async def wait(self, timeout: float | None = None) -> Any:
         """Wait for the answer, for ever without a timeout; TimeoutError when the time is up."""
+        __tracebackhide__ = True
         with self.open():
             value = await self._answer.wait(timeout)
         if value is _CANCELLED:

@@ -1,0 +1,152 @@
+"""Nobody waits for somebody who can't answer: each front end gets its decision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.kernel.frontend import FrontEnd
+
+SYNC = "print(stub.ask_sync('a', attend=1))"
+ASYNC = "print(await stub.ask('a', attend=1))"
+each_way = pytest.mark.parametrize("code", [SYNC, ASYNC], ids=["sync", "async"])
+OpenPage = "Callable[..., FrontEnd]"
+
+
+@each_way
+def test_a_front_end_that_allows_no_interaction_is_believed_at_once(
+    open_page: Callable[..., FrontEnd], code: str
+) -> None:
+    page = open_page(allow_stdin=False)
+    cell = page.run(code).ok()
+    assert cell.text == "a: denied, the front end allows no interaction (allow_stdin is false)\n"
+    assert not page.models
+
+
+def test_a_beacon_that_was_seen_is_no_person_for_a_page_that_allows_no_interaction(
+    open_page: Callable[..., FrontEnd],
+) -> None:
+    page = open_page()
+    cell = page.run(SYNC)
+    page.click("Allow a", cell)
+    cell.ok()
+    page.allow_stdin = False
+    assert "allows no interaction" in page.run(SYNC).ok().text
+
+
+def test_a_beacon_that_was_seen_is_no_person_for_another_client_session(open_page: Callable[..., FrontEnd]) -> None:
+    page = open_page()
+    cell = page.run(SYNC)
+    page.click("Allow a", cell)
+    cell.ok()
+    plain = open_page(widgets=False)
+    page.widgets = False
+    cell = plain.run(SYNC)
+    plain.until(lambda: plain.input_requests, "the input box")
+    plain.answer("n")
+    assert "a: denied by input" in cell.ok().text
+
+
+def test_a_beacon_is_waited_for_once_in_a_client_session(page: FrontEnd) -> None:
+    first = page.run(SYNC)
+    page.click("Allow a", first)
+    first.ok()
+    links = [
+        m
+        for m in page.log
+        if m["msg_type"] == "comm_open" and "Link" in str(m["content"]["data"]["state"].get("_model_name"))
+    ]
+    assert links
+    second = page.run(SYNC)
+    page.click("Allow a", second)
+    second.ok()
+    again = [
+        m
+        for m in page.log
+        if m["msg_type"] == "comm_open" and "Link" in str(m["content"]["data"]["state"].get("_model_name"))
+    ]
+    assert len(again) == len(links)
+
+
+@each_way
+@pytest.mark.parametrize(("line", "verdict"), [("y", "allowed"), ("", "denied")])
+def test_without_widgets_the_input_box_asks(
+    open_page: Callable[..., FrontEnd], code: str, line: str, verdict: str
+) -> None:
+    page = open_page(widgets=False)
+    cell = page.run(code)
+    queued = page.run("print('after')")
+    page.until(lambda: page.input_requests, "the input box")
+    assert page.input_requests[0]["content"]["prompt"] == "a? "
+    assert page.input_requests[0]["parent_header"]["msg_id"] == cell.msg_id
+    assert not queued.ran
+    page.answer(line)
+    assert f"a: {verdict} by input" in cell.ok().text
+    assert queued.ok().text == "after\n"
+
+
+@each_way
+def test_an_input_box_that_nobody_answers_denies_when_its_time_is_up(
+    open_page: Callable[..., FrontEnd], code: str
+) -> None:
+    page = open_page(widgets=False)
+    cell = page.run(code)
+    page.until(lambda: page.input_requests, "the input box")
+    assert "no front end that shows widgets has answered within 1 s; TimeoutError()" in cell.ok().text
+    page.answer("y")  # too late, for this question and for the next
+    cell = page.run(code)
+    page.until(lambda: len(page.input_requests) == 2, "the second input box")
+    page.answer("n")
+    assert "a: denied by input" in cell.ok().text
+
+
+def test_an_input_box_that_is_closed_denies(open_page: Callable[..., FrontEnd]) -> None:
+    page = open_page(widgets=False)
+    cell = page.run(SYNC)
+    page.until(lambda: page.input_requests, "the input box")
+    page.answer("\x04")
+    assert "the input was closed" in cell.ok().text
+
+
+@each_way
+def test_the_stop_button_ends_the_input(open_page: Callable[..., FrontEnd], code: str) -> None:
+    page = open_page(widgets=False)
+    cell = page.run(code)
+    page.until(lambda: page.input_requests, "the input box")
+    page.kernel.interrupt()
+    assert cell.wait().error.split(":")[0] in {"KeyboardInterrupt", "CancelledError"}
+    assert page.run("print(input('name? '))", "c").of("error") == []
+    page.until(lambda: len(page.input_requests) == 2, "IPython's own input box")
+    page.answer("me")
+    assert page.cells[-1].ok().text == "me\n"
+
+
+def test_a_worker_thread_without_widgets_is_denied(open_page: Callable[..., FrontEnd]) -> None:
+    page = open_page(widgets=False)
+    cell = page.run("print(scheduling.run_in_worker(lambda: stub.ask_sync('a', attend=1)))").ok()
+    assert "input() works in the main thread only" in cell.text
+
+
+def test_a_kernel_whose_inside_is_different_is_neither_pumped_nor_filtered(open_page: Callable[..., FrontEnd]) -> None:
+    page = open_page()
+    page.run(
+        "from nbtoolkit.notebook.scheduling import kernel as kernels\n"
+        "scheduling.uninstall()\n"
+        "kernels.kernel()._checked = False"
+    ).ok()
+    try:
+        cell = page.run(SYNC)
+        page.until(lambda: page.input_requests or page.buttons("Allow a", cell) or cell.done, "any way to answer")
+        if page._subshell is not None and page.kernel.version < (7, 4):
+            page.click("Allow a", cell)
+        cell.page.until(lambda: cell.done or page.input_requests, "the end or the input box")
+        if page.input_requests:
+            page.answer("y")
+        assert "a: allowed" in cell.ok().text
+        assert page.run("print('after')").ok().text == "after\n"
+    finally:
+        page.run("kernels.kernel()._checked = None\nscheduling.install()").ok()
