@@ -444,6 +444,23 @@ def test_a_quoted_hint_inside_another_is_resolved_too() -> None:
     assert Signature(tool).input_schema["properties"]["rows"]["items"] == {"$ref": "#/$defs/Keywords"}
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the syntax is Python 3.12's")
+@pytest.mark.parametrize("future", ["", "from __future__ import annotations\n"])
+def test_type_aliases_and_type_parameters_of_python_3_12_work(future: str) -> None:
+    cell: dict[str, Any] = {"__name__": "__main__"}
+    source = (
+        "type Name = str\ntype Json = dict[str, Json] | int\n"
+        "def tool[T: int, *Ts](name: Name, tree: Json, number: T, items: list[T]) -> T: ..."
+    )
+    exec(compile(future + source, "<cell>", "exec"), cell)
+    signature = Signature(cell["tool"])
+    jsonschema.Draft202012Validator.check_schema(signature.input_schema)
+    sent = {"name": "n", "tree": {"a": {"b": 1}}, "number": 1, "items": [2]}
+    assert signature.validate(sent).bind()[1] == sent
+    with pytest.raises(ToolArgumentsError, match="number: got"):
+        signature.validate({**sent, "number": "x"})
+
+
 # --------------------------------------------------------------------------------------------- docstrings and schemas
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import typing
 from typing import TYPE_CHECKING, Any
@@ -156,6 +157,33 @@ def test_variables_work_inside_lists_unions_and_optionals(notebook: Notebook) ->
     assert list(arguments.variables) == ["many[0]", "then"]
     assert signature.validate({"source": "frame", "many": []}).bind()[1]["source"] is notebook.frame
     assert 'many[0]: got "nothing"' in refusal(signature, {"source": "x", "many": ["nothing"]})
+
+
+class WithFrame(typing.TypedDict):
+    frame: Frame
+    rows: int
+
+
+@dataclasses.dataclass
+class HoldsFrame:
+    frame: Frame
+
+
+def test_a_typed_dict_takes_names_in_its_fields_and_a_class_that_holds_an_object_is_named_whole(
+    notebook: Notebook,
+) -> None:
+    def draw(parts: WithFrame, held: HoldsFrame, *rest: Frame, **named: Frame) -> None: ...
+
+    notebook.variables["holder"] = HoldsFrame(notebook.frame)
+    arguments = Signature(draw).validate(
+        {"parts": {"frame": "frame", "rows": 1}, "held": "holder", "rest": ["frame"], "other": "frame"}
+    )
+    args, kwargs = arguments.bind()
+    assert args[0] == {"frame": notebook.frame, "rows": 1}
+    assert args[1] is notebook.variables["holder"]
+    assert args[2:] == [notebook.frame]
+    assert kwargs == {"other": notebook.frame}
+    assert sorted(arguments.variables) == ["held", "other", "parts.frame", "rest[0]"]
 
 
 def test_an_object_passed_by_a_programmer_becomes_its_public_name(notebook: Notebook) -> None:

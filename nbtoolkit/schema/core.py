@@ -207,6 +207,11 @@ class ParametersValidator(TextValidator):
         arguments.json = self._ordered(arguments.json)
         return arguments
 
+    def by_key(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Give the values by the names that JSON has for them."""
+        known = {self._keys[name]: value for name, value in values.items() if name != EXTRAS}
+        return {**values.get(EXTRAS, {}), **known}
+
     def binder(self) -> Binder | None:
         """What puts the values in their places."""
         return self._parameters

@@ -108,13 +108,17 @@ class TextValidator:
         variables = {}
         if outcome.found:
             found = {id(item) for item in outcome.found}
-            variables = dict(_locate(values, found, ()))
+            variables = dict(_locate(self.by_key(values), found, ()))
         return Arguments(data, values, self.binder(), tuple(mended), variables)
 
     def values(self, value: Any) -> dict[str, Any]:
         """Give the values by the names under which the function takes them."""
         given: dict[str, Any] = value
         return given
+
+    def by_key(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Give the values by the names that JSON has for them."""
+        return values
 
     def binder(self) -> Binder | None:
         """What puts the values in their places."""
