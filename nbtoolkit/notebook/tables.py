@@ -5,6 +5,7 @@ What varies from run to run (times, durations, sizes, ids) isn't here; it is in 
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Bundle",
     "explanation",
+    "how",
     "log_table",
     "message",
     "rules_table",
@@ -197,17 +199,20 @@ def servers_table(clients: Iterable[MCPClient]) -> Bundle:
     """The MCP servers: how each is reached and whether it is connected."""
     rows = []
     for client in clients:
-        how = settled(one_line(_how(client), LINE_LIMIT))
+        reached = settled(one_line(how(client), LINE_LIMIT))
         state = ("connected" if client.is_connected else "closed") if client.is_stateful else "stateless"
-        rows.append(([client.name, how, state], [f"<b>{code(client.name)}</b>", code(how), safe(state)]))
+        rows.append(([client.name, reached, state], [f"<b>{code(client.name)}</b>", code(reached), safe(state)]))
     return _list(count(len(rows), "MCP server"), ["Server", "How", "State"], rows, "No MCP servers yet.")
 
 
-def _how(client: MCPClient) -> str:
+def how(client: MCPClient) -> str:
+    """How a server is reached: its program and arguments, or its address without what may be a secret."""
     config = client.mcp_config
     url = getattr(config, "url", None)
     if isinstance(url, str):
-        return url
+        scheme, _, rest = re.split("[?#]", url, maxsplit=1)[0].partition("://")
+        where, slash, path = rest.partition("/")
+        return f"{scheme}://{where.rpartition('@')[2]}{slash}{path}"
     # The folder in which a program lies differs from machine to machine; its name doesn't.
     command = str(getattr(config, "command", ""))
     return " ".join([PurePath(command).name if "/" in command else command, *(getattr(config, "args", None) or ())])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit.notebook.tables import how
 from nbtoolkit.notebook.text import one_line, settled, visible
 from nbtoolkit.notebook.title import Title, split_name, title
 from nbtoolkit.permission.rule import PermissionBehavior
@@ -37,7 +38,9 @@ def meta(request: ApprovalRequest) -> str:
     """Where the tool comes from, who asks, and what they say of it."""
     tool = request.tool
     origin = getattr(tool, "origin", "") or "Tool"
-    said = visible(one_line(origin, WORDS_LIMIT)) + _asked_by(request.origin)
+    client = getattr(tool, "client", None)
+    reached = f" ({_code(settled(how(client)))})" if getattr(tool, "is_mcp", False) and client is not None else ""
+    said = visible(one_line(origin, WORDS_LIMIT)) + reached + _asked_by(request.origin)
     description = getattr(tool, "description", "") or ""
     claim = request.tool_input.get("description")
     if tool.name == "Bash" and isinstance(claim, str) and claim.strip():

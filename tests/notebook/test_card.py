@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import ipywidgets
@@ -140,8 +141,10 @@ def test_what_a_server_says_stands_there_as_its_claim() -> None:
     tool = Sample("mcp__hub__create", SCHEMA, "MCP server hub")
     tool.is_mcp = True
     tool.annotations = {"readOnlyHint": False, "openWorldHint": True}  # type: ignore[attr-defined]
+    tool.client = SimpleNamespace(mcp_config=SimpleNamespace(command="/opt/bin/docker", args=["run", "hub"]))  # type: ignore[attr-defined]
     text = Asked(request(tool)).page.text
     assert "create on hub with" in text
+    assert "MCP server hub (docker run hub)" in text
     assert "It describes the tool: “Sums up one species. ⏎ More about it.”" in text
     assert "The server claims, unchecked: changes things · reaches the internet" in text
     assert "mode default asks before MCP tools" in text
@@ -292,19 +295,29 @@ def test_a_fault_stands_under_its_field_and_answers_nothing() -> None:
     assert "rows: got 700" in asked.shown[below].value
 
 
-def test_a_field_that_holds_no_json_is_said_before_anything_is_checked() -> None:
-    asked = Asked(validate=lambda _: pytest.fail("checked"))
+def test_what_is_no_json_is_left_to_the_tool_to_refuse() -> None:
+    checked: list[dict[str, Any]] = []
+
+    def validate(edited: dict[str, Any]) -> None:
+        checked.append(edited)
+        raise ToolArgumentsError("summarise", ['rows: got "seven", expected integer, 1 to 100'])
+
+    asked = Asked(validate=validate)
     asked.click("Edit")
     asked.field("rows").value = "seven"
     asked.click("Check and ask again")
     assert asked.answers == []
-    assert "rows: must be JSON" in asked.page.text
+    assert checked[0]["rows"] == "seven"
+    assert 'rows: got "seven", expected integer' in asked.page.text
 
 
 def test_many_arguments_are_edited_as_one_piece_of_json() -> None:
     tool_input = {f"a{i}": i for i in range(30)}
     asked = Asked(request(tool_input=tool_input))
     asked.click("Edit")
+    asked.field("JSON").value = "[1]"
+    asked.click("Check and ask again")
+    assert "the arguments are one JSON object" in asked.page.text
     asked.field("JSON").value = '{"a1": 5}'
     asked.click("Check and ask again")
     assert asked.answers == [Approval.edit({"a1": 5})]

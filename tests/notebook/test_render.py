@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -372,6 +373,12 @@ class Client:
 def test_servers_are_listed_without_the_folder_of_their_program() -> None:
     made = render.servers_table([Client()])  # type: ignore[list-item]
     assert made["text/plain"].split("\n")[-1] == "  time    python -m mcp_server_time  connected"
+
+
+def test_an_address_is_listed_without_what_may_be_a_secret() -> None:
+    client = Client("hub", mcp_config=SimpleNamespace(url="https://ada:pw@hub.example:8443/mcp?token=s3cret#x"))  # type: ignore[arg-type]
+    made = render.servers_table([client])  # type: ignore[list-item]
+    assert made["text/plain"].split("\n")[-1] == "  hub     https://hub.example:8443/mcp  connected"
 
 
 def test_rules_are_listed_with_who_set_them() -> None:

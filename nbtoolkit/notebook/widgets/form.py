@@ -61,8 +61,9 @@ class _Field:
             return value
         try:
             return json.loads(value)
-        except ValueError as fault:
-            raise FormError([f"{self.name}: must be JSON ({fault})"]) from None
+        except ValueError:
+            # Its owner says what was expected, in better words than a JSON parser.
+            return value
 
 
 class ArgumentsForm:
@@ -86,7 +87,7 @@ class ArgumentsForm:
         self.view = [part for each in self._fields for part in (each.widget, each.alert)] + [self._alert]
 
     def read(self) -> dict[str, Any]:
-        """The arguments as they stand; FormError where a field holds no value."""
+        """The arguments as they stand; FormError where they are no object at all."""
         if self._whole is not None:
             try:
                 value = json.loads(self._whole.value)
@@ -95,19 +96,8 @@ class ArgumentsForm:
             if not isinstance(value, dict):
                 raise FormError([f"the arguments are one JSON object, not {to_json(value)[:40]}"])
             return value
-        out: dict[str, Any] = {}
-        faults: list[str] = []
-        for field in self._fields:
-            try:
-                value = field.read()
-            except FormError as fault:
-                faults += fault.faults
-                continue
-            if value is not _MISSING:
-                out[field.name] = value
-        if faults:
-            raise FormError(faults)
-        return out
+        values = {field.name: field.read() for field in self._fields}
+        return {name: value for name, value in values.items() if value is not _MISSING}
 
     def show(self, faults: Iterable[str]) -> None:
         """Put each fault under its field, the rest below; none clears them."""

@@ -113,6 +113,7 @@ _ACTIONS = """
 .nbtk :is(summary,button,input,select,textarea):focus-visible{
  outline:2px solid var(--jp-brand-color1)!important;outline-offset:1px}
 .nbtk .nbtk-drawer{border-top:1px solid var(--nbtk-hair);padding:8px 12px 10px;gap:6px}
+.nbtk .nbtk-fault{padding-left:104px}
 .nbtk .nbtk-drawer>.widget-html:has(>.widget-html-content:empty){display:none}
 .nbtk .widget-label{color:var(--nbtk-soft)}
 .nbtk .nbtk-unseen{position:relative}
