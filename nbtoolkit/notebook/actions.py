@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
-from nbtoolkit.notebook import render, tables
+from nbtoolkit.notebook import render, scheduling, tables
 from nbtoolkit.notebook.arguments import parse_arguments
 from nbtoolkit.notebook.command import CommandError, Spec, nearest
 from nbtoolkit.notebook.grammar import SPECS
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from nbtoolkit.notebook.command import Command
     from nbtoolkit.notebook.tables import Bundle
     from nbtoolkit.permission.report import RuleFault
+    from nbtoolkit.permission.store import Store
 
-__all__ = ["ACTIONS", "Action"]
+__all__ = ["ACTIONS", "Action", "withheld"]
 
 Action = Callable[[Session, "Command"], Any]
 ACTIONS: dict[str, Action] = {}
@@ -308,19 +309,36 @@ def _rule_faults(session: Session) -> list[RuleFault]:
 
 @action("rules")
 def rules(session: Session, command: Command) -> None:
-    """Show the rules, the files' read anew where that is asked for."""
+    """Show the rules; the files' are read anew, or the project's accepted, where that is asked for."""
     toolkit = session.toolkit
     notes: list[str] = []
     if command.words:
-        one_of(command.words[0].text, ["reload"], "way to show rules")
+        wanted = one_of(command.words[0].text, ["reload", "accept"], "way to show rules")
         store = toolkit.engine.store
         if store is None:
-            raise CommandError("no files of rules are in use here, so there is nothing to read again")
-        notes += [str(problem) for problem in store.load()]
+            raise CommandError("no files of rules are in use here")
+        if wanted == "accept":
+            if scheduling.presence().means is not scheduling.Means.WIDGETS:
+                raise CommandError("only a person in front of a notebook can accept a project's file, and none is here")
+            with mistakes():
+                # What was read last, and withheld by name, is what is accepted; a file that changed since is not.
+                note = store.accept(store.project_digest)
+            notes += [note] if note else []
+        else:
+            notes += [str(problem) for problem in store.load()]
         store.apply(toolkit.state.permission_context)
-        notes += [f"Withheld until the project's file is accepted: {each}" for each in store.withheld]
+        notes += withheld(store)
     notes += [str(fault) for fault in _rule_faults(session)]
     session.show(joined(render.rules_table(toolkit.rules), *map(tables.message, notes)))
+
+
+def withheld(store: Store) -> list[str]:
+    """What the project's file doesn't get yet, and how it would."""
+    held = store.withheld
+    if not held:
+        return []
+    asked = "; ".join(held)
+    return [f"{store.project_path.name} asks for: {asked}. None of it holds before %toolkit rules accept."]
 
 
 @action("forget")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
 
+    from nbtoolkit.tool.base import ToolBase
     from nbtoolkit.tool.toolkit import Toolkit
 
 __all__ = ["Candidate", "Known", "Matcher", "complete"]
@@ -48,21 +49,21 @@ class Known:
     toolkit: Toolkit
     variables: Mapping[str, Any]
 
-    def schemas(self) -> dict[str, Mapping[str, Any]]:
-        """The tools' input schemas by name, of servers only those that are in the cache."""
+    def tools(self) -> dict[str, ToolBase]:
+        """The tools by name, of servers only those that are in the cache."""
         found = _at_once(self.toolkit.all_tools())
         if found is None:
             found = [(group, tool) for group in self.toolkit.tool_groups for tool in group.tools]
-        return {tool.name: tool.input_schema for _, tool in found}
+        return {tool.name: tool for _, tool in found}
 
     def words(self, kind: str) -> Iterable[str]:
         """The words of one kind."""
         toolkit = self.toolkit
         match kind:
             case "tool":
-                return self.schemas()
+                return self.tools()
             case "rule":
-                return [*self.schemas(), *(f"mcp__{client.name}" for client in toolkit.mcps)]
+                return [*self.tools(), *(f"mcp__{client.name}" for client in toolkit.mcps)]
             case "known rule":
                 return map(str, toolkit.rules)
             case "group":
@@ -82,7 +83,7 @@ _FIXED: dict[str, Iterable[str]] = {
     "mode": list(PermissionMode),
     "format": FORMATS,
     "answer": _ANSWERS,
-    "reload": ("reload",),
+    "rules": ("accept", "reload"),
 }
 
 
@@ -155,7 +156,8 @@ def _position(options: Mapping[str, Option], given: list[Word]) -> tuple[Option 
 
 
 def _arguments(positions: list[Word], word: Word, known: Known) -> tuple[str, list[Candidate]]:
-    schema = known.schemas().get(positions[0].text, {})
+    tool = known.tools().get(positions[0].text)
+    schema: Mapping[str, Any] = {} if tool is None else tool.input_schema
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
     key, equals, value = word.raw.partition("=")

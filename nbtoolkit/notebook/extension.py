@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
-from nbtoolkit.notebook import magics, scheduling
+from nbtoolkit.notebook import magics, scheduling, tables
+from nbtoolkit.notebook.actions import withheld
 from nbtoolkit.notebook.approver import InlineApprover
 from nbtoolkit.notebook.namespace import NotebookVariables
 from nbtoolkit.notebook.recorder import Recorder
 from nbtoolkit.permission.approval import Origin
+from nbtoolkit.permission.store import Store
 from nbtoolkit.schema import set_variable_resolver
 from nbtoolkit.tool.function import tool
 
@@ -45,6 +48,20 @@ class Extension:
         for name, value in {"toolkit": self._toolkit, "tool": tool}.items():
             if name not in self._shell.user_ns:
                 self._shell.user_ns[name] = self._given[name] = value
+        self._read_rules()
+
+    def _read_rules(self) -> None:
+        """Take the rules of the project's file and the person's own, and say what of them doesn't hold."""
+        from IPython.display import display
+
+        context = self._toolkit.state.permission_context
+        context.working_directory = str(Path.cwd())
+        store = Store(self._toolkit.grants, context.working_directory)
+        notes = [str(problem) for problem in store.load()]
+        store.apply(context)
+        notes += withheld(store)
+        for note in notes:
+            display(tables.message(note), raw=True)  # type: ignore[no-untyped-call]
 
     def unload(self) -> None:
         """Take everything back, but what the user put in its place since."""

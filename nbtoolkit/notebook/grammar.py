@@ -119,10 +119,10 @@ _TABLE = (
     Spec("deny", "RULE …", "Never let calls like these run.", least=1, most=None, kinds=_RULES),
     Spec(
         "rules",
-        "[reload]",
-        "Show the rules; with reload, read the project's and your own file again.",
+        "[reload|accept]",
+        "Show the rules; reload reads the project's and your own file again, accept lets the project's allow rules hold.",
         most=1,
-        kinds=("reload",),
+        kinds=("rules",),
     ),
     Spec("forget", "RULE …", "Take rules out.", least=1, most=None, kinds=("known rule",)),
     Spec(

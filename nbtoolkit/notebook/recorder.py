@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.notebook import render, scheduling
+from nbtoolkit.notebook import render, scheduling, tables
 
 if TYPE_CHECKING:
     from nbtoolkit.notebook.approver import InlineApprover
@@ -32,6 +32,8 @@ class Recorder:
         bundle = render.record(entry, response)
         where = call.place
         show(bundle, where)
+        if entry.note:
+            show(tables.message(entry.note), where)
         response.recorded(_Shown(bundle, _cell(where)).again)
         self._approver.ended(call.id, bundle)
 

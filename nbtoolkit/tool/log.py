@@ -56,6 +56,7 @@ class LogEntry:
     seconds: float = 0.0
     size: int = 0
     edited: bool = False
+    note: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -92,6 +93,7 @@ class LogEntry:
             "mended": list(self.mended),
             "decision": self.words,
             "decided_by": self.decided_by,
+            "note": self.note,
             "state": self.state.value,
             "started_at": self.started_at,
             "waited": round(self.waited, 6),
@@ -185,6 +187,7 @@ _EMPTY = (
     "mended",
     "decision",
     "decided_by",
+    "note",
     "state",
     "started_at",
     "waited",

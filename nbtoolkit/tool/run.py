@@ -12,6 +12,7 @@ import logging
 import time
 import traceback
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -274,7 +275,10 @@ class ToolCall:
             chunk = ToolChunk(content=to_blocks(approval.content), state=ToolResultState.SUCCESS)
             raise _Refused(chunk.with_value(approval.content))
         if approval.kind == "allow" and approval.scope != "call":
-            self.toolkit.remember(engine, approval, request)
+            kept = self.toolkit.remember(engine, approval, request)
+            # The record says what holds, which may be less than what was asked for.
+            entry.approval = replace(approval, scope=kept.scope)
+            entry.note = kept.note
         return approval
 
     # ------------------------------------------------------------------ the run

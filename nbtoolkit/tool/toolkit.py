@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.approval import Approval, ApprovalRequest, Approver
     from nbtoolkit.permission.explain import Explanation
     from nbtoolkit.permission.grants import Grant
+    from nbtoolkit.permission.remember import Remembered
     from nbtoolkit.skill import Skill, SkillLoaderBase
     from nbtoolkit.tool.result import ToolResponse
 
@@ -497,9 +498,9 @@ class Toolkit:
             held = self._engines[id(state)] = (state, PermissionEngine(state.permission_context, self.grants))
         return held[1]
 
-    def remember(self, engine: PermissionEngine, approval: Approval, request: ApprovalRequest) -> None:
-        """Keep what a person allowed for longer than one call."""
-        engine.remember(approval, request)
+    def remember(self, engine: PermissionEngine, approval: Approval, request: ApprovalRequest) -> Remembered:
+        """Keep what a person allowed for longer than one call; gives what is kept, and a note where it is less."""
+        return engine.remember(approval, request)
 
 
 def _owner(tool: ToolBase) -> str:

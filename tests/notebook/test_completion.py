@@ -95,7 +95,7 @@ def offered(shell: InteractiveShell, code: str, *, ours: bool = True) -> list[st
         ("%%toolkit tool --re", ["%%toolkit tool --read-only"]),
         ("%toolkit deny cl", ["%toolkit deny clear_rows"]),
         ("%toolkit forget c", ["%toolkit forget clear_rows(path=data/**)"]),
-        ("%toolkit rules ", ["%toolkit rules reload"]),
+        ("%toolkit rules ", ["%toolkit rules accept", "%toolkit rules reload"]),
         ("%toolkit help sche", ["%toolkit help schema"]),
         ("%toolkit help mcp a", ["%toolkit help mcp add"]),
         ("%toolkit answers al", ["%toolkit answers allow", "%toolkit answers always"]),
