@@ -76,6 +76,7 @@ def test_a_functions_schema_comes_from_hints_and_docstring() -> None:
             },
         },
         "required": ["city"],
+        "additionalProperties": False,
     }
 
 
