@@ -14,7 +14,6 @@ import signal
 import subprocess
 import time
 import uuid
-from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 # No wait of a test may outlast this; a busy machine starts a kernel in 3 s.
-PATIENCE = 20.0
+PATIENCE = 30.0
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 REFERENCE = "IPY_MODEL_"
 
@@ -46,7 +45,8 @@ class KernelProcess:
     def _start(self) -> None:
         self.context = zmq.Context()
         file = str(self.folder / f"connection-{uuid.uuid4().hex}.json")
-        _, self.connection = write_connection_file(file, key=uuid.uuid4().hex.encode())
+        _, connection = write_connection_file(file, key=uuid.uuid4().hex.encode())
+        self.connection: dict[str, Any] = {**connection}
         argv = [part.format(connection_file=file) for part in self.environment.argv]
         env = {
             **os.environ,
@@ -108,10 +108,10 @@ class Cell:
     @property
     def text(self) -> str:
         """What it printed, and the plain text of what it displayed, in order."""
-        parts = []
-        for content in self.of("stream", "display_data", "execute_result"):
-            parts.append(content["text"] if "text" in content else content["data"].get("text/plain", "") + "\n")
-        return "".join(parts)
+        return "".join(
+            content["text"] if "text" in content else content["data"].get("text/plain", "") + "\n"
+            for content in self.of("stream", "display_data", "execute_result")
+        )
 
     @property
     def states(self) -> list[str]:
@@ -399,6 +399,14 @@ class FrontEnd:
         """Wait until so many buttons of this name are on the screen."""
         self.until(lambda: len(self.buttons(description, *cells)) >= count, f"{count} × {description!r} on the screen")
         return self.buttons(description, *cells)
+
+    def loses(self, description: str, *cells: Cell) -> None:
+        """Wait until no such button is on the screen."""
+        self.until(lambda: not self.buttons(description, *cells), f"{description!r} to go away")
+
+    def begins(self, cell: Cell) -> None:
+        """Wait until the kernel has begun a cell."""
+        self.until(lambda: cell.ran, f"{cell.code!r} to begin")
 
     def click(self, description: str, *cells: Cell) -> str:
         """Click a button that is on the screen, when it is there; returns the message's id."""

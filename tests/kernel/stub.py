@@ -8,11 +8,11 @@ from nbtoolkit.notebook import scheduling
 from nbtoolkit.notebook.scheduling import Means, NobodyAnswers
 
 VIEW = "application/vnd.jupyter.widget-view+json"
-# Short, for a test that waits for nobody; long enough for a front end on a busy machine.
-ATTEND = 3.0
+# Long enough for a front end on a busy machine; a test that waits for nobody says less.
+ATTEND = 15.0
 
 
-async def ask(name: str, timeout: float | None = None, attend: float = ATTEND) -> str:
+async def ask(name: str, timeout: float | None = None, attend: float = ATTEND, typing: float = 1.0) -> str:
     """Ask whether `name` may run, by buttons, by input or by policy; says what was decided and how."""
     who = scheduling.presence()
     if who.means is Means.NOBODY:
@@ -27,7 +27,7 @@ async def ask(name: str, timeout: float | None = None, attend: float = ATTEND) -
     else:
         reason = who.reason
     try:
-        line = await scheduling.ask_by_input(f"{name}? ", timeout=attend)
+        line = await scheduling.ask_by_input(f"{name}? ", timeout=typing)
     except (NobodyAnswers, TimeoutError) as nobody:
         return f"{name}: denied, {reason}; {nobody!r}"
     return f"{name}: {'allowed' if line == 'y' else 'denied'} by input"
@@ -55,9 +55,9 @@ async def by_buttons(name: str, timeout: float | None, attend: float) -> str:
             widget.close()
 
 
-def ask_sync(name: str, timeout: float | None = None, attend: float = ATTEND) -> str:
+def ask_sync(name: str, timeout: float | None = None, attend: float = ATTEND, typing: float = 1.0) -> str:
     """Ask from a plain cell."""
-    return scheduling.drive(ask(name, timeout, attend))
+    return scheduling.drive(ask(name, timeout, attend, typing))
 
 
 log: list[str] = []
@@ -131,7 +131,7 @@ async def both() -> list[str]:
     """Ask two things at once."""
     import asyncio
 
-    return await asyncio.gather(ask("a"), ask("b"))
+    return list(await asyncio.gather(ask("a"), ask("b")))
 
 
 def threads(*names: str) -> list[str]:

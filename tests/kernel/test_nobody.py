@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 
     from tests.kernel.frontend import FrontEnd
 
-SYNC = "print(stub.ask_sync('a', attend=1))"
-ASYNC = "print(await stub.ask('a', attend=1))"
+# An input box that a person answers; and one that nobody answers, after as long without widgets.
+SYNC = "print(stub.ask_sync('a', attend=1, typing=30))"
+ASYNC = "print(await stub.ask('a', attend=1, typing=30))"
 each_way = pytest.mark.parametrize("code", [SYNC, ASYNC], ids=["sync", "async"])
-OpenPage = "Callable[..., FrontEnd]"
+# A person with widgets.
+CLICKED = "print(stub.ask_sync('a'))"
 
 
 @each_way
@@ -31,16 +33,16 @@ def test_a_beacon_that_was_seen_is_no_person_for_a_page_that_allows_no_interacti
     open_page: Callable[..., FrontEnd],
 ) -> None:
     page = open_page()
-    cell = page.run(SYNC)
+    cell = page.run(CLICKED)
     page.click("Allow a", cell)
     cell.ok()
     page.allow_stdin = False
-    assert "allows no interaction" in page.run(SYNC).ok().text
+    assert "allows no interaction" in page.run(CLICKED).ok().text
 
 
 def test_a_beacon_that_was_seen_is_no_person_for_another_client_session(open_page: Callable[..., FrontEnd]) -> None:
     page = open_page()
-    cell = page.run(SYNC)
+    cell = page.run(CLICKED)
     page.click("Allow a", cell)
     cell.ok()
     plain = open_page(widgets=False)
@@ -52,24 +54,19 @@ def test_a_beacon_that_was_seen_is_no_person_for_another_client_session(open_pag
 
 
 def test_a_beacon_is_waited_for_once_in_a_client_session(page: FrontEnd) -> None:
-    first = page.run(SYNC)
+    def links() -> int:
+        return sum("DirectionalLinkModel" in str(m["content"]) for m in page.log if m["msg_type"] == "comm_open")
+
+    first = page.run(CLICKED)
+    page.until(links, "the beacon")
+    page.until(lambda: not page._in_flight, "the beacon to have fired")
     page.click("Allow a", first)
     first.ok()
-    links = [
-        m
-        for m in page.log
-        if m["msg_type"] == "comm_open" and "Link" in str(m["content"]["data"]["state"].get("_model_name"))
-    ]
-    assert links
-    second = page.run(SYNC)
+    lit = links()
+    second = page.run(CLICKED)
     page.click("Allow a", second)
     second.ok()
-    again = [
-        m
-        for m in page.log
-        if m["msg_type"] == "comm_open" and "Link" in str(m["content"]["data"]["state"].get("_model_name"))
-    ]
-    assert len(again) == len(links)
+    assert links() == lit
 
 
 @each_way
@@ -94,7 +91,7 @@ def test_an_input_box_that_nobody_answers_denies_when_its_time_is_up(
     open_page: Callable[..., FrontEnd], code: str
 ) -> None:
     page = open_page(widgets=False)
-    cell = page.run(code)
+    cell = page.run(code.replace("typing=30", "typing=0.5"))
     page.until(lambda: page.input_requests, "the input box")
     assert "no front end that shows widgets has answered within 1 s; TimeoutError()" in cell.ok().text
     page.answer("y")  # too late, for this question and for the next
@@ -139,7 +136,7 @@ def test_a_kernel_whose_inside_is_different_is_neither_pumped_nor_filtered(open_
         "kernels.kernel()._checked = False"
     ).ok()
     try:
-        cell = page.run(SYNC)
+        cell = page.run("print(stub.ask_sync('a', attend=3, typing=30))")
         page.until(lambda: page.input_requests or page.buttons("Allow a", cell) or cell.done, "any way to answer")
         if page._subshell is not None and page.kernel.version < (7, 4):
             page.click("Allow a", cell)

@@ -58,7 +58,7 @@ def test_a_stop_just_before_and_just_after_a_call_is_not_lost(page: FrontEnd) ->
 def test_a_page_can_connect_while_a_tool_runs(page: FrontEnd, open_page: Callable[..., FrontEnd]) -> None:
     for code in ("scheduling.drive(stub.tool())", "await stub.tool()"):
         cell = page.run(code)
-        page.until(lambda cell=cell: cell.ran, "the tool")
+        page.begins(cell)
         other = open_page(widgets=False)  # connects, while the cell runs
         assert not cell.done
         page.sync(other)

@@ -125,12 +125,7 @@ class Run:
         raised: BaseException | None = None
         later = self.loop.call_later(ATTACH_AFTER, self.attend) if _on_main() else None
         try:
-            self._spin(self._finished)
-        except (KeyboardInterrupt, SystemExit) as error:  # raised in a tool's own code, it went through the loop
-            raised = error
-            self.reusable = False
-            self._stop()
-            self._spin(self._finished)
+            raised = self._spin(self._finished)
         finally:
             if later is not None:
                 later.cancel()
@@ -143,6 +138,7 @@ class Run:
         elif raised is None and not self.stop_asked:
             return self.task.result()
         failure = self.task.exception() if self.task.done() and not self.task.cancelled() else None
+        raised = failure if isinstance(failure, SystemExit) else raised
         if raised is not None:
             raise raised.with_traceback(_without_loop(raised.__traceback__)) from None
         raise KeyboardInterrupt from failure
@@ -150,9 +146,17 @@ class Run:
     def _finished(self) -> bool:
         return self.task.done() or self.given_up
 
-    def _spin(self, finished: Callable[[], bool]) -> None:
+    def _spin(self, finished: Callable[[], bool]) -> BaseException | None:
+        """Turn the loop; returns the stop or exit that a task raised through it, after the others were told."""
+        raised: BaseException | None = None
         while not finished():
-            self.loop.run_forever()
+            try:
+                self.loop.run_forever()
+            except (KeyboardInterrupt, SystemExit) as error:
+                raised = raised or error
+                self.reusable = False
+                self._stop()
+        return raised
 
     def _sweep(self) -> None:
         """End what the coroutine has started and left."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # A page that is loaded during the wait can't connect without these.
 CONNECTING = frozenset({"kernel_info_request", "comm_info_request"})
+# It fetches the widgets' states by this comm before it shows any.
+CONTROL = "jupyter.widget.control"
 WIDGETS = frozenset({"comm_open", "comm_msg", "comm_close"})
 # A console asks these before it sends a line.
 CONSOLE = frozenset({"is_complete_request", "history_request"})
@@ -223,8 +225,10 @@ class Inbox:
     def _marked(self, kind: str, peeked: Message) -> bool:
         if kind not in WIDGETS:
             return False
-        comm = self.kernel.comm(self.kernel.content(peeked).get("comm_id"))
-        return bool(getattr(comm, MARK, False))
+        content = self.kernel.content(peeked)
+        comm = self.kernel.comm(content.get("comm_id"))
+        target = content.get("target_name") if kind == "comm_open" else getattr(comm, "target_name", None)
+        return target == CONTROL or bool(getattr(comm, MARK, False))
 
     def _handle(self, frames: Frames) -> None:
         asker = desk.latest()
