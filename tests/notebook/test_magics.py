@@ -28,6 +28,7 @@ from nbtoolkit.permission.store import Store
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.group import ToolGroup
 from nbtoolkit.tool.toolkit import Toolkit
+from nbtoolkit.tool.write import Write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -255,6 +256,19 @@ def test_the_magics_name_in_a_text_is_left_alone(desk: Desk) -> None:
     assert isinstance(desk.run("'%toolkit'\nx = = 1").error, SyntaxError)
 
 
+def test_undo_takes_back_what_a_call_did_to_a_file(desk: Desk, tmp_path: Path) -> None:
+    desk.toolkit.register(Write())
+    desk.shell.user_ns["path"] = str(tmp_path / "note.txt")
+    desk.ok("%toolkit call Write file_path=$path content=new")
+    assert (tmp_path / "note.txt").read_text() == "new"
+    assert desk.ok("%toolkit undo 1").text.startswith("removed ")
+    assert not (tmp_path / "note.txt").exists()
+    desk.ok("%toolkit call add a=1")
+    assert "changed no file by Write or Edit" in desk.fault("%toolkit undo 2")
+    assert "no result is kept for call 9" in desk.fault("%toolkit undo 9")
+    assert "expected the number of a call" in desk.fault("%toolkit undo last")
+
+
 # ------------------------------------------------------------------------------------------------------------ looking
 
 
@@ -441,8 +455,16 @@ def test_rules_are_read_again_from_their_files(desk: Desk, tmp_path: Path) -> No
     Store(desk.toolkit.grants, tmp_path, user=tmp_path / "user.toml")
     text = desk.ok("%toolkit rules reload").text
     assert "echo(text=bye)" in text
-    assert "Withheld until the project's file is accepted: allow echo" in text
+    assert "nbtoolkit.toml asks for: allow echo. None of it holds before %toolkit rules accept." in text
     assert [str(rule) for rule in desk.toolkit.rules] == ["echo(text=bye)"]
+
+
+def test_nobody_but_a_person_accepts_a_projects_rules(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "nbtoolkit.toml").write_text('allow = ["echo"]\n')
+    store = Store(desk.toolkit.grants, tmp_path, user=tmp_path / "user.toml")
+    store.load()
+    assert desk.fault("%toolkit rules accept").startswith("only a person in front of a notebook can accept")
+    assert desk.toolkit.rules == []
 
 
 # ---------------------------------------------------------------------------------------------------- servers, skills
