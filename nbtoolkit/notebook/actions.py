@@ -11,9 +11,10 @@ from nbtoolkit.notebook.arguments import parse_arguments
 from nbtoolkit.notebook.command import CommandError, Spec, nearest
 from nbtoolkit.notebook.grammar import SPECS
 from nbtoolkit.notebook.session import Session, mistakes, one_of, result_is_used
-from nbtoolkit.notebook.text import box, code, count, safe, soft, table
+from nbtoolkit.notebook.text import box, code, count, safe, settled, soft, table
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode
 from nbtoolkit.tool.base import ToolBase
+from nbtoolkit.tool.files import FileChange, FileFault
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.group import BASIC, ToolGroup
 from nbtoolkit.tool.schemas import FORMATS, SchemaCache
@@ -170,6 +171,23 @@ def call(session: Session, command: Command) -> Any:
     response._ipython_display_()
     session.keep(response.value)
     return response if result_is_used() else None
+
+
+@action("undo")
+def undo(session: Session, command: Command) -> None:
+    """Take back what one call did to a file."""
+    number = command.words[0].expand(session.evaluate)
+    if not number.isdecimal():
+        raise CommandError(f"expected the number of a call, as %toolkit log shows it, but got {number!r}")
+    with mistakes():
+        value = session.toolkit.results[int(number)]
+        if not isinstance(value, FileChange):
+            raise CommandError(f"call {number} changed no file by Write or Edit, so there is nothing to take back")
+        try:
+            said = value.undo()
+        except FileFault as fault:
+            raise CommandError(settled(str(fault))) from None
+    session.say(settled(said))
 
 
 @action("why")

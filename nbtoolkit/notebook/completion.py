@@ -16,6 +16,7 @@ from nbtoolkit.notebook.command import CommandError, Option, Spec, Word, find, s
 from nbtoolkit.notebook.fields import resolve
 from nbtoolkit.notebook.grammar import SPECS
 from nbtoolkit.permission.rule import PermissionMode
+from nbtoolkit.tool.files import FileChange
 from nbtoolkit.tool.schemas import FORMATS
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ class Known:
             case "active" | "inactive":
                 on = kind == "active"
                 return [group.name for group in toolkit.tool_groups[1:] if toolkit.is_active(group) is on]
+            case "change":
+                changes = (n for n in toolkit.results if isinstance(toolkit.results[n], FileChange))
+                return map(str, changes)
             case "server":
                 return [client.name for client in toolkit.mcps]
             case "expression":

@@ -175,6 +175,7 @@ _TABLE = (
         example='answers allow, deny: "not today", write_summary(path=out/**) -> allow',
     ),
     Spec("log", "", "Show the calls so far."),
+    Spec("undo", "N", "Take back what call number N of the log did to a file.", least=1, most=1, kinds=("change",)),
 )
 
 SPECS: dict[str, Spec] = {spec.name: spec for spec in _TABLE}

@@ -163,7 +163,7 @@ def test_every_subcommand_says_what_it_does_and_every_example_is_understood() ->
 
 
 def test_what_can_not_be_done_yet_has_no_subcommand() -> None:
-    for absent in ("record", "replay", "undo", "stop", "serve", "export", "chat"):
+    for absent in ("record", "replay", "stop", "serve", "export", "chat"):
         assert absent not in SPECS
 
 
