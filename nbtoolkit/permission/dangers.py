@@ -106,6 +106,8 @@ def danger(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]
     found = _ALWAYS.get(name) or (_ALWAYS["mkfs"] if name.startswith("mkfs.") else None)
     if found is not None:
         return found
+    if name in ("source", ".") and words and re.match(r"/dev/(?:fd/|stdin)", words[0] or ""):
+        return "it runs whatever it is sent"
     check = _CHECKS.get(name)
     if check is not None and (found := check(name, args[1:], words, folders, cwds)) is not None:
         return found

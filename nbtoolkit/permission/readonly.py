@@ -270,8 +270,8 @@ def _edit(name: str, found: Scan) -> Reading | None:
     if name == "cp" and not keeps:
         keeps = len(found.operands) if "-t" in found.flags or "--target-directory" in found.flags else 0
     result.paths.extend((each, "read" if at < keeps else "write") for at, each in enumerate(found.operands))
-    result.recursive = (
-        any(flag in found.flags for flag in ("-r", "-R", "-a", "--recursive", "--archive")) or name == "mv"
+    result.recursive = name != "mv" and any(
+        flag in found.flags for flag in ("-r", "-R", "-a", "--recursive", "--archive")
     )
     return result
 

@@ -151,12 +151,4 @@ def _like_a_path(argument: Argument) -> bool:
     return any(
         value.text.startswith(("/", "~", "../")) or "/../" in value.text or value.text == ".."
         for value in argument.values
-    ) or _names_a_dot_file(argument)
-
-
-def _names_a_dot_file(argument: Argument) -> bool:
-    return any(
-        part.startswith(".") and len(part) > 2
-        for value in argument.values
-        for part in value.text.replace(":", "/").split("/")
     )

@@ -97,6 +97,8 @@ class SimpleCommand:
     """The subshells around it, outermost first: what it does to the working folder ends with the innermost."""
     repeats: bool = False
     """Whether it stands in a loop or a function, and so can run again after what follows it."""
+    conditional: bool = False
+    """Whether what follows can run without it having run: it stands in an if, a loop, a case or a function."""
     joined: str = ""
     """The operator before it."""
     kind: Literal["command", "test", "arithmetic", "redirects"] = "command"

@@ -12,12 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.command_subject import CommandSubject, Form, form, suggest
-from nbtoolkit.permission.dangers import INTERPRETERS, danger
-from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject, path_subject
+from nbtoolkit.permission.dangers import danger
+from nbtoolkit.permission.modes import READS
+from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject
 from nbtoolkit.permission.readonly import reading
 from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
 from nbtoolkit.permission.shell import read_line
-from nbtoolkit.permission.shell_values import UNKNOWN, Argument, Variables, changes_what_runs, expand_files
+from nbtoolkit.permission.shell_paths import PathJudge, Programs
+from nbtoolkit.permission.shell_values import Argument, Variables, changes_what_runs
 from nbtoolkit.permission.subject import Effect, Subject
 from nbtoolkit.permission.wrappers import allowed_form, program_name, unwrap
 
@@ -31,44 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["judge_line"]
 
 MAX_SCRIPTS = 4
-# Words of commands that aren't in the tables are looked at as paths; past so many nobody reads them either.
-MAX_NAMED = 400
-
-_DEVICES = re.compile(r"/dev/(?:null|stdin|stdout|stderr|tty|zero|random|urandom|full|fd/\d+)\Z")
-_PIECES = re.compile(r"[=:,@]")
-_TOKENS = re.compile(r"[\w.~/-]{4,}")
-# A look that costs little: only what could be sensitive by its name, or exists, is resolved.
-_HINT = re.compile(
-    r"(?:^|/)\.|^[~/]|(?:^|/)(?:id_|_netrc|kaggle|nbtoolkit|sitecustom|usercustom|rclone|authorized|ipython_|jupyter_|application_)|\.pth$|cassette",
-    re.IGNORECASE,
-)
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _MOVERS = frozenset({"cd", "pushd", "popd"})
 _TRICKS = frozenset({"eval", "source", ".", "trap"})
-_COPIERS = frozenset(
-    {
-        "tar",
-        "zip",
-        "rsync",
-        "scp",
-        "cp",
-        "mv",
-        "7z",
-        "ag",
-        "ack",
-        "rclone",
-        "docker",
-        "aws",
-        "gsutil",
-        "gcloud",
-        "rm",
-        "chmod",
-        "chown",
-    }
-)
-_VENV = frozenset({"venv", "virtualenv"})
-
-
 def judge_line(
     source: str, *, cwd: str, folders: Sequence[str], places: Places, base: str = "", file_rules: bool = True
 ) -> list[Subject]:
@@ -82,7 +49,7 @@ def judge_line(
     return judge.subjects
 
 
-class _Judge:
+class _Judge(PathJudge):
     def __init__(
         self,
         line: ShellLine,
@@ -92,16 +59,13 @@ class _Judge:
         base: str,
         file_rules: bool,
     ) -> None:
+        super().__init__(folders, places, base, file_rules=file_rules)
         self.line = line
-        self.folders = folders
-        self.places = places
-        self.base = base
-        self.file_rules = file_rules
         self.depth = 0
         self.subjects: list[Subject] = []
         self.variables = Variables(line)
         self.stack: list[tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]] = [((), cwds, cwds)]
-        self.after: tuple[str, ...] = cwds
+        self.background = any(command.joined == "&" for command in line.commands)
 
     # ------------------------------------------------------------------------------------------------ the line
     def run(self) -> None:
@@ -164,13 +128,13 @@ class _Judge:
         self.stack[-1] = (outer, possible, possible)
         return possible
 
-    def moved(self, found: tuple[str, ...]) -> None:
+    def moved(self, found: tuple[str, ...], *, certain: bool = False) -> None:
         """The shell went somewhere else, or failed to."""
         scope, possible, _ = self.stack[-1]
         if not found or not possible:
             self.stack[-1] = (scope, (), ())
             return
-        union = tuple(dict.fromkeys((*possible, *found)))
+        union = found if certain else tuple(dict.fromkeys((*possible, *found)))
         self.stack[-1] = (scope, union if len(union) <= 8 else (), found)
 
     # ------------------------------------------------------------------------------------------- one command
@@ -190,7 +154,7 @@ class _Judge:
         at = len(self.subjects)
         if command.kind == "test":
             self.subjects.append(CommandSubject(kind="command", text=text, effect=Effect.READ, safety=safety))
-            self.named(args, at, cwds, set(), "[[")
+            self.subjects += self.named(args, at, cwds, set(), Programs("[[", "[["), "test")
         elif not args:
             effect = Effect.READ
             if any(each.name in os.environ for each in command.assignments):
@@ -214,8 +178,8 @@ class _Judge:
         at = len(self.subjects)
         forms: list[Form] = []
         scripts: list[str] = []
-        reached = [0]
-        found = self.look_through(args, args, forms, scripts, reached, cwds)
+        reached, hidden = [0], [False]
+        found = self.look_through(args, args, forms, scripts, reached, hidden, cwds)
         safety = safety or found
         program = args[0].static if args[0].written else None
         plain = not command.assignments and program is not None
@@ -254,7 +218,7 @@ class _Judge:
             suggestion=suggestion,
             allowed=allowed,
             forms=tuple(forms),
-            hidden=program is None,
+            hidden=program is None or hidden[0],
             reach=reach,
         )
         if suggestion is not None and not subject.covered_by(suggestion):
@@ -264,11 +228,13 @@ class _Judge:
         judged = {id(each) for each, _ in read.paths} if read is not None else set()
         judged.add(id(args[0]))
         last = forms[-1][0][0] if forms and forms[-1] else None
-        self.named(args, at, cwds, judged, program_name(last[0]) if last else "")
+        programs = Programs(program_name(program or ""), program_name(last[0]) if last else "")
+        kind = "read" if read is not None and not read.edits else "other"
+        self.subjects += self.named(args, at, cwds, judged, programs, kind)
         for script in scripts:
             self.script(script, cwds)
         if seen:
-            self.move(seen, cwds)
+            self.move(seen, cwds, certain=command.joined in ("", ";") and not command.conditional)
         elif program in _MOVERS:
             self.moved(())
 
@@ -279,12 +245,14 @@ class _Judge:
         forms: list[Form],
         scripts: list[str],
         reached: list[int],
+        hidden: list[bool],
         cwds: tuple[str, ...],
         depth: int = 0,
     ) -> str | None:
         """Every form of a command for deny and ask rules, and the first reason for a safety question."""
         forms.append(form(args))
         if not args[0].written:
+            hidden[0] = True
             return danger(args, self.folders, cwds) or "the program that it runs isn't known until it runs"
         safety = danger(args, self.folders, cwds)
         if depth > 8:
@@ -293,6 +261,7 @@ class _Judge:
         if inner is None:
             return safety
         safety = safety or inner.doubt
+        hidden[0] = hidden[0] or inner.doubt is not None
         if inner.loose:
             reached[0] = len(whole)
             forms.extend(form(each) for each in inner.commands)
@@ -304,7 +273,7 @@ class _Judge:
         for each in inner.commands:
             index = next((at for at, word in enumerate(whole) if word is each[0]), None)
             reached[0] = max(reached[0], len(whole) if index is None else index + 1)
-            found = self.look_through(each, whole, forms, scripts, reached, cwds, depth + 1)
+            found = self.look_through(each, whole, forms, scripts, reached, hidden, cwds, depth + 1)
             safety = safety or found
         return safety
 
@@ -323,7 +292,8 @@ class _Judge:
             each if each.within is None else replace(each, within=each.within + offset) for each in inner.subjects
         )
 
-    def move(self, args: Sequence[Argument], cwds: tuple[str, ...]) -> None:
+    def move(self, args: Sequence[Argument], cwds: tuple[str, ...], *, certain: bool) -> None:
+        """Follow the shell to another folder."""
         program = args[0].static
         if program in _TRICKS or program == "popd":
             self.moved(())
@@ -341,9 +311,11 @@ class _Judge:
             joined = os.path.join(cwd, os.path.expanduser(target) if not words else target)  # noqa: PTH111, PTH118
             # A shell takes ".." out of the text, the system follows links first: both count.
             found += [os.path.realpath(os.path.normpath(joined)), os.path.realpath(joined)]
-        self.moved(tuple(dict.fromkeys(found)))
+        # A folder that is there will be there, unless an earlier part of the line, or one beside it, changes that.
+        still = not self.background and all(each.effect in READS and each.safety is None for each in self.subjects)
+        certain = certain and still and all(os.path.isdir(each) and os.access(each, os.X_OK) for each in found)  # noqa: PTH112
+        self.moved(tuple(dict.fromkeys(found)), certain=certain)
 
-    # -------------------------------------------------------------------------------------------------- paths
     def looked_at(
         self, read: Reading, at: int, cwds: tuple[str, ...], args: Sequence[Argument]
     ) -> tuple[Effect, str | None, list[PathSubject]]:
@@ -355,7 +327,8 @@ class _Judge:
             items.append((_word("."), "name"))
         known = not read.unknown_paths
         for argument, access in items:
-            subject = self.path(argument, access, at, cwds, strictly=removes, recursive=read.recursive)
+            deep = read.recursive and (access == "read" or removes)
+            subject = self.path(argument, access, at, cwds, strictly=removes, recursive=deep)
             if subject is None:
                 continue
             known = known and subject.exact
@@ -367,209 +340,6 @@ class _Judge:
             paths = [replace(each, effect=Effect.OTHER) if not each.exact else each for each in paths]
             return Effect.OTHER, "which files it reads isn't known until it runs", paths
         return Effect.READ, None, paths
-
-    def path(
-        self,
-        argument: Argument,
-        access: Access,
-        within: int | None,
-        cwds: tuple[str, ...],
-        *,
-        strictly: bool = False,
-        recursive: bool = False,
-        names: tuple[str, ...] | None = None,
-    ) -> PathSubject | None:
-        """One word as a path; the worst of all that it can be."""
-        raw = argument.word.raw
-        known = argument.known
-        found: list[PathSubject] = []
-        for value in argument.values:
-            texts: Sequence[str] = (value.text,)
-            if value.pattern is not None and UNKNOWN not in value.text:
-                part = next((p for p in value.text.split("/") if self.places.could_match(p)), None)
-                if part is not None:
-                    safety = f"it names {self.places.could_match(part)} ({raw[:80]})"
-                    return PathSubject(
-                        kind=access, text=raw, safety=safety, within=within, tool_names=names or READERS, exact=False
-                    )
-                texts, complete = self.files(value.pattern, value.text, cwds)
-                known = known and complete
-            for text in texts:
-                if text == "-" and access == "read":
-                    continue
-                subject = self.place(
-                    text, access, within, cwds, strictly=strictly, recursive=recursive, names=names, raw=raw
-                )
-                if subject is not None:
-                    found.append(subject)
-        for guess in argument.guesses:
-            subject = self.place(guess, access, within, cwds, strictly=strictly, recursive=False, names=names, raw=raw)
-            if subject is not None and subject.safety is not None:
-                found.append(subject)
-        if not known:
-            worst = next((each for each in found if each.safety), None)
-            return worst or PathSubject(
-                kind=access,
-                text=raw,
-                within=within,
-                tool_names=names or (WRITERS if access == "write" else READERS),
-                exact=False,
-                why=f"where {raw[:80]} leads isn't known until it runs",
-            )
-        if not found:
-            return None
-        worst = max(found, key=lambda each: (each.safety is not None, not each.exact, _EFFECTS.get(each.effect, 3)))
-        if len(found) == 1:
-            return worst
-        paths = tuple(dict.fromkeys(path for each in found for path in each.paths))
-        resolved = tuple(dict.fromkeys(path for each in found for path in each.resolved))
-        return replace(worst, text=raw, paths=paths, resolved=resolved, suggestion=None)
-
-    def place(
-        self,
-        text: str,
-        access: Access,
-        within: int | None,
-        cwds: tuple[str, ...],
-        *,
-        strictly: bool,
-        recursive: bool,
-        names: tuple[str, ...] | None,
-        raw: str,
-    ) -> PathSubject | None:
-        """One text as a path. What is unknown in it is taken as a star."""
-        if UNKNOWN in text:
-            for part in text.split("/"):
-                if part.strip(UNKNOWN) and (what := self.part_reason(part)):
-                    return PathSubject(
-                        kind=access,
-                        text=raw,
-                        safety=f"it names {what} ({raw[:80]})",
-                        within=within,
-                        tool_names=names or READERS,
-                        exact=False,
-                    )
-            return None
-        if _DEVICES.match(text):
-            return None
-        subject = path_subject(
-            text,
-            access,
-            bases=cwds if cwds or not text.startswith("/") else ("/",),
-            folders=self.folders,
-            places=self.places,
-            within=within,
-            tool_names=names,
-            text=raw,
-            base=self.base,
-            strictly=strictly,
-            tool=("Write" if access == "write" else "Read") if within is None else None,
-        )
-        if not cwds and subject.safety is None and not text.startswith("/"):
-            # Wherever it is, its name may say enough.
-            what = self.places.reason((os.path.normpath(f"/{text}"),), access)
-            if what is not None:
-                subject = replace(subject, safety=f"it names {what} ({text[:80]})")
-        if recursive and subject.safety is None:
-            subject = self.everything_below(subject)
-        return subject
-
-    def part_reason(self, part: str) -> str | None:
-        if UNKNOWN not in part:
-            return self.places.reason((f"/{part}",), "name")
-        return self.places.could_match(part.replace(UNKNOWN, "*"))
-
-    def everything_below(self, subject: PathSubject) -> PathSubject:
-        for root in subject.resolved:
-            if not os.path.isdir(root):  # noqa: PTH112
-                continue
-            found = self.places.below(root, skip_git_of=self.folders)
-            if found is None:
-                continue
-            path, what = found
-            if not path:
-                return replace(subject, exact=False, effect=Effect.OTHER, why=f"{subject.text} holds {what}")
-            shown = os.path.relpath(path, root)
-            return replace(subject, safety=f"it goes through {subject.text}, which holds {what} ({shown[:80]})")
-        return subject
-
-    def files(self, pattern: str, text: str, cwds: tuple[str, ...]) -> tuple[Sequence[str], bool]:
-        """The files that a glob names, or itself where there are none; and whether those are all."""
-        if not cwds and not pattern.startswith("/"):
-            return (), False
-        found: list[str] = []
-        for cwd in cwds or ("/",):
-            each = expand_files(pattern, cwd)
-            if each is None:
-                return (), False
-            found.extend(each)
-        if any(name.startswith("-") for name in found):
-            # A file's name that a program would read as an option.
-            return found, False
-        return (found or (text,)), True
-
-    def named(self, args: Sequence[Argument], at: int, cwds: tuple[str, ...], judged: set[int], program: str) -> None:
-        """What else the words name: sensitive places in any command, all paths where rules about files exist."""
-        code = program in INTERPRETERS
-        names = (*READERS, *WRITERS)
-        copies = program in _COPIERS
-        for index, argument in enumerate(args[:MAX_NAMED]):
-            if id(argument) in judged:
-                continue
-            if index and args[index - 1].static in _VENV:
-                # The folder that a virtual environment is made in may be called .env.
-                continue
-            for value in argument.values:
-                if value.pattern is not None or UNKNOWN in value.text:
-                    if _HINT.search(value.text) or value.pattern is not None:
-                        subject = self.path(argument, "name", at, cwds, names=names)
-                        if subject is not None and (subject.safety or self.file_rules):
-                            self.subjects.append(subject)
-                    continue
-                self.named_in(value.text, argument, at, cwds, names, code=code, copies=copies)
-            for guess in argument.guesses:
-                self.named_in(guess, argument, at, cwds, names, code=False, copies=False)
-
-    def named_in(
-        self,
-        text: str,
-        argument: Argument,
-        at: int,
-        cwds: tuple[str, ...],
-        names: tuple[str, ...],
-        *,
-        code: bool,
-        copies: bool,
-    ) -> None:
-        pieces = [text]
-        if code and len(text) > 3 and not text.startswith("-"):
-            pieces += [each for each in _TOKENS.findall(text) if _HINT.search(each)][:64]
-        if text[:1] == "-":
-            pieces += [text[2:]] if text[:2] != "--" else []
-        if _PIECES.search(text):
-            pieces += _PIECES.split(text)
-        for piece in dict.fromkeys(pieces):
-            if not piece or len(piece) > 1000 or ("\n" in piece and piece is text):
-                continue
-            plain = piece is text and not text.startswith("-")
-            hinted = _HINT.search(piece) is not None
-            exists = not hinted and plain and any(os.path.lexists(os.path.join(cwd, piece)) for cwd in cwds)  # noqa: PTH118
-            if not (hinted or exists) or piece in (".", "..", "/"):
-                if not (copies and piece in (".", "..", "/")):
-                    continue
-            if " " in piece and not exists:
-                # Prose, not a path; code was cut into tokens above.
-                continue
-            subject = self.place(
-                piece, "name", at, cwds, strictly=False, recursive=copies, names=names, raw=argument.word.raw
-            )
-            if subject is None:
-                continue
-            if subject.safety is not None or (self.file_rules and plain):
-                self.subjects.append(
-                    replace(subject, effect=Effect.OTHER if subject.safety is None else subject.effect)
-                )
-                return
 
     # ---------------------------------------------------------------------------------------------- redirects
     def redirects(self, command: SimpleCommand, cwds: tuple[str, ...]) -> None:
@@ -598,7 +368,6 @@ class _Judge:
         return None if subject is None else replace(subject, text=redirect.raw)
 
 
-_EFFECTS = {Effect.READ: 0, Effect.EDIT: 1, Effect.READ_OUTSIDE: 2}
 
 
 def _word(text: str) -> Argument:

@@ -49,6 +49,7 @@ class Reader(WordReader):
         self.line = line
         self.scope: tuple[int, ...] = ()
         self.repeats = False
+        self.conditional = False
         self.words_read = 0
         self.joined = ""
         self.heredocs: list[tuple[str, bool, bool]] = []
@@ -218,6 +219,12 @@ class Reader(WordReader):
 
     def compound(self, word: str) -> None:
         self.joined, joined = word, self.joined
+        outer, self.conditional = self.conditional, self.conditional or word != "{" or joined in ("&&", "||")
+        self.compound_kind(word, joined)
+        self.conditional = outer
+
+    def compound_kind(self, word: str, joined: str) -> None:
+        """Each kind after its own grammar."""
         if word == "{":
             self.pos += 1
             if not self.source[self.pos : self.pos + 1].isspace():
@@ -343,7 +350,9 @@ class Reader(WordReader):
         self.newlines()
         if self.operator() != "(" and self.keyword() not in ("{", "if", "for", "while", "until", "case", "[["):
             raise Unreadable("a function has an odd body")
+        outer, self.conditional = self.conditional, True
         self.looped(self.command)
+        self.conditional = outer
 
     def trailing_redirects(self) -> None:
         command = self.new_command("redirects")
@@ -359,7 +368,7 @@ class Reader(WordReader):
         return SimpleCommand(
             self.pos,
             scope=self.scope,
-            repeats=self.repeats,
+            repeats=self.repeats, conditional=self.conditional,
             joined=self.joined,
             kind=kind,  # type: ignore[arg-type]
         )

@@ -199,6 +199,8 @@ class Variables:
             return [Value(os.path.expanduser("~" + part.text))], False, False, None  # noqa: PTH111
         if part is NUMBER:
             return [Value(UNKNOWN)], False, False, None
+        if part.kind == "unknown" and part.text == "/dev/fd":
+            return [Value("/dev/fd/63")], False, False, None
         if part.kind == "unknown":
             return [Value(UNKNOWN)], not part.quoted, False, None
         return self._variable(part)

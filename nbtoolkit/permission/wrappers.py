@@ -300,7 +300,7 @@ def _shell(rest: Sequence[Argument]) -> Inner:
                 at += 1
             return _script(rest[at : at + 1]) if at < len(rest) else Inner(doubt="the line that it runs is missing")
         at += 2 if word[-1] in "oO" else 1
-    if at >= len(rest) or rest[at].static is None or rest[at].static in ("/dev/stdin", "/dev/fd/0", "-"):
+    if at >= len(rest) or rest[at].static is None or rest[at].static in ("/dev/stdin", "/dev/fd/0", "/dev/fd/63", "-"):
         return Inner(doubt="it runs whatever it is sent")
     return Inner()
 

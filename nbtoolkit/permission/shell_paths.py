@@ -1,0 +1,301 @@
+"""The paths that a shell line's words name, each with all that it can turn out to be."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from nbtoolkit.permission.dangers import INTERPRETERS
+from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject, path_subject
+from nbtoolkit.permission.shell_values import UNKNOWN, expand_files
+from nbtoolkit.permission.subject import Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nbtoolkit.permission.readonly import Access
+    from nbtoolkit.permission.sensitive import Places
+    from nbtoolkit.permission.shell_values import Argument
+
+__all__ = ["PathJudge", "Programs"]
+
+# Words of commands that aren't in the tables are looked at as paths; past so many nobody reads them either.
+MAX_NAMED = 400
+
+_DEVICES = re.compile(r"/dev/(?:null|stdin|stdout|stderr|tty|zero|random|urandom|full|fd/\d+)\Z")
+_PIECES = re.compile(r"[=:,@]")
+_TOKENS = re.compile(r"[\w.~/-]{4,}")
+# A look that costs little: only what could be sensitive by its name, or exists, is resolved.
+_HINT = re.compile(
+    r"(?:^|/)\.|^[~/]|(?:^|/)(?:id_|_netrc|kaggle|nbtoolkit|sitecustom|usercustom|rclone|authorized|ipython_|jupyter_|application_)|\.pth$|cassette",
+    re.IGNORECASE,
+)
+_COPIERS = frozenset(
+    {
+        "tar",
+        "zip",
+        "rsync",
+        "scp",
+        "cp",
+        "mv",
+        "7z",
+        "ag",
+        "ack",
+        "rclone",
+        "docker",
+        "aws",
+        "gsutil",
+        "gcloud",
+        "rm",
+        "chmod",
+        "chown",
+    }
+)
+_VENV = frozenset({"venv", "virtualenv"})
+_EFFECTS = {Effect.READ: 0, Effect.EDIT: 1, Effect.READ_OUTSIDE: 2}
+
+
+class Programs(NamedTuple):
+    """A command's program as it stands there, and the one that its wrappers run in the end."""
+
+    outer: str
+    inner: str
+
+
+class PathJudge:
+    """Judges words as paths, from every folder that the shell may stand in."""
+
+    def __init__(self, folders: Sequence[str], places: Places, base: str, *, file_rules: bool) -> None:
+        self.folders = folders
+        self.places = places
+        self.base = base
+        self.file_rules = file_rules
+
+    def path(
+        self,
+        argument: Argument,
+        access: Access,
+        within: int | None,
+        cwds: tuple[str, ...],
+        *,
+        strictly: bool = False,
+        recursive: bool = False,
+        names: tuple[str, ...] | None = None,
+    ) -> PathSubject | None:
+        """One word as a path; the worst of all that it can be."""
+        raw = argument.word.raw
+        known = argument.known
+        found: list[PathSubject] = []
+        for value in argument.values:
+            texts: Sequence[str] = (value.text,)
+            if value.pattern is not None and UNKNOWN not in value.text:
+                part = next((p for p in value.text.split("/") if self.places.could_match(p)), None)
+                if part is not None:
+                    safety = f"it names {self.places.could_match(part)} ({raw[:80]})"
+                    return PathSubject(
+                        kind=access, text=raw, safety=safety, within=within, tool_names=names or READERS, exact=False
+                    )
+                texts, complete = self.files(value.pattern, value.text, cwds)
+                known = known and complete
+            for text in texts:
+                if text == "-" and access == "read":
+                    continue
+                subject = self.place(
+                    text, access, within, cwds, strictly=strictly, recursive=recursive, names=names, raw=raw
+                )
+                if subject is not None:
+                    found.append(subject)
+        for guess in argument.guesses:
+            subject = self.place(guess, access, within, cwds, strictly=strictly, recursive=False, names=names, raw=raw)
+            if subject is not None and subject.safety is not None:
+                found.append(subject)
+        if not known:
+            worst = next((each for each in found if each.safety), None)
+            return worst or PathSubject(
+                kind=access,
+                text=raw,
+                within=within,
+                tool_names=names or (WRITERS if access == "write" else READERS),
+                exact=False,
+                why=f"where {raw[:80]} leads isn't known until it runs",
+            )
+        if not found:
+            return None
+        worst = max(found, key=lambda each: (each.safety is not None, not each.exact, _EFFECTS.get(each.effect, 3)))
+        if len(found) == 1:
+            return worst
+        paths = tuple(dict.fromkeys(path for each in found for path in each.paths))
+        resolved = tuple(dict.fromkeys(path for each in found for path in each.resolved))
+        return replace(worst, text=raw, paths=paths, resolved=resolved, suggestion=None)
+
+    def place(
+        self,
+        text: str,
+        access: Access,
+        within: int | None,
+        cwds: tuple[str, ...],
+        *,
+        strictly: bool = False,
+        recursive: bool,
+        names: tuple[str, ...] | None,
+        raw: str,
+    ) -> PathSubject | None:
+        """One text as a path. What is unknown in it is taken as a star."""
+        if UNKNOWN in text:
+            for part in text.split("/"):
+                if part.strip(UNKNOWN) and (what := self.part_reason(part) or self.whole_reason(text)):
+                    return PathSubject(
+                        kind=access,
+                        text=raw,
+                        safety=f"it names {what} ({raw[:80]})",
+                        within=within,
+                        tool_names=names or READERS,
+                        exact=False,
+                    )
+            return None
+        if _DEVICES.match(text):
+            return None
+        subject = path_subject(
+            text,
+            access,
+            bases=cwds if cwds or not text.startswith("/") else ("/",),
+            folders=self.folders,
+            places=self.places,
+            within=within,
+            tool_names=names,
+            text=raw,
+            base=self.base,
+            strictly=strictly,
+            tool=("Write" if access == "write" else "Read") if within is None else None,
+        )
+        if not cwds and subject.safety is None and not text.startswith("/"):
+            # Wherever it is, its name may say enough.
+            what = self.places.reason((os.path.normpath(f"/{text}"),), access)
+            if what is not None:
+                subject = replace(subject, safety=f"it names {what} ({text[:80]})")
+        if recursive and subject.safety is None:
+            subject = self.everything_below(subject)
+        return subject
+
+    def part_reason(self, part: str) -> str | None:
+        if UNKNOWN not in part:
+            return self.places.reason((f"/{part}",), "name")
+        return self.places.could_match(part.replace(UNKNOWN, "*"))
+
+    def whole_reason(self, text: str) -> str | None:
+        """A process's number is all that is unknown in /proc/$$/environ."""
+        guess = text.replace(UNKNOWN, "0")
+        return self.places.reason((os.path.normpath(guess if guess.startswith("/") else f"/{guess}"),), "name")
+
+    def everything_below(self, subject: PathSubject) -> PathSubject:
+        """The folder with all that is in it, where that is read or copied too."""
+        subject = replace(subject, recursive=True)
+        for root in subject.resolved:
+            if not os.path.isdir(root):  # noqa: PTH112
+                continue
+            found = self.places.below(root, skip_git_of=self.folders)
+            if found is None:
+                continue
+            path, what = found
+            if not path:
+                return replace(subject, exact=False, effect=Effect.OTHER, why=f"{subject.text} holds {what}")
+            shown = os.path.relpath(path, root)
+            return replace(subject, safety=f"it goes through {subject.text}, which holds {what} ({shown[:80]})")
+        return subject
+
+    def files(self, pattern: str, text: str, cwds: tuple[str, ...]) -> tuple[Sequence[str], bool]:
+        """The files that a glob names, or itself where there are none; and whether those are all."""
+        if not cwds and not pattern.startswith("/"):
+            return (), False
+        found: list[str] = []
+        for cwd in cwds or ("/",):
+            each = expand_files(pattern, cwd)
+            if each is None:
+                return (), False
+            found.extend(each)
+        if any(name.startswith("-") for name in found):
+            # A file's name that a program would read as an option.
+            return found, False
+        return (found or (text,)), True
+
+    # ---------------------------------------------------------------------------------------------------- named
+    def named(
+        self, args: Sequence[Argument], at: int, cwds: tuple[str, ...], judged: set[int], programs: Programs, kind: str
+    ) -> list[PathSubject]:
+        """What else the words name: sensitive places in any command, all paths where rules about files exist.
+
+        ``kind``: of a command that only reads the other words are no paths; of a test they are; of another who knows.
+        """
+        found: list[PathSubject] = []
+        unknown: Argument | None = None
+        for index, argument in enumerate(args[:MAX_NAMED]):
+            if id(argument) in judged or (index and args[index - 1].static in _VENV):
+                # The folder that a virtual environment is made in may be called .env.
+                continue
+            for value in argument.values:
+                if value.pattern is None and UNKNOWN not in value.text:
+                    found += self.named_in(value.text, argument, at, cwds, programs)
+                    continue
+                if not argument.known:
+                    unknown = unknown or argument
+                if _HINT.search(value.text) or value.pattern is not None:
+                    subject = self.path(argument, "name", at, cwds, names=(*READERS, *WRITERS))
+                    if subject is not None:
+                        found.append(subject)
+            for guess in argument.guesses:
+                found += [each for each in self.named_in(guess, argument, at, cwds, programs) if each.safety]
+        if kind == "read":
+            return [each if each.safety else replace(each, effect=Effect.READ) for each in found]
+        if kind == "test":
+            return found
+        if unknown is not None:
+            # It may be the file that a rule about files names.
+            found.append(
+                PathSubject(
+                    kind="name", text=unknown.word.raw, within=at, tool_names=(*READERS, *WRITERS), exact=False
+                )
+            )
+        return [each if each.safety else replace(each, effect=Effect.OTHER, why=None) for each in found]
+
+    def named_in(
+        self, text: str, argument: Argument, at: int, cwds: tuple[str, ...], programs: Programs
+    ) -> list[PathSubject]:
+        """The places that one text names: the worst of its pieces, itself else."""
+        plain: list[PathSubject] = []
+        for piece in dict.fromkeys(_pieces(text, code=programs.inner in INTERPRETERS)):
+            if not piece or len(piece) > 1000 or ("\n" in piece and piece is text):
+                continue
+            whole = piece is text and not text.startswith("-")
+            copies = programs.outer in _COPIERS
+            hinted = _HINT.search(piece) is not None
+            exists = whole and not hinted and any(os.path.lexists(os.path.join(cwd, piece)) for cwd in cwds)  # noqa: PTH118
+            if piece in (".", "..", "/"):
+                if not copies:
+                    continue
+            elif not (hinted or exists) or (" " in piece and not exists):
+                # Prose is no path; code was cut into tokens.
+                continue
+            subject = self.place(
+                piece, "name", at, cwds, recursive=copies, names=(*READERS, *WRITERS), raw=argument.word.raw
+            )
+            if subject is None:
+                continue
+            if subject.safety is not None:
+                return [subject]
+            if whole and self.file_rules:
+                plain = [subject]
+        return plain
+
+
+def _pieces(text: str, *, code: bool) -> list[str]:
+    """A word and the paths that may stand in it: behind an option, a sign, in a program's text."""
+    pieces = [text]
+    if code and len(text) > 3 and not text.startswith("-"):
+        pieces += [each for each in _TOKENS.findall(text) if _HINT.search(each)][:64]
+    if text[:1] == "-" and text[:2] != "--":
+        pieces.append(text[2:])
+    if _PIECES.search(text):
+        pieces += _PIECES.split(text)
+    return pieces

@@ -1,0 +1,158 @@
+"""The verdict table, row by row and mode by mode: see verdicts.txt."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nbtoolkit.permission.engine import PermissionEngine
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionMode
+from nbtoolkit.tool.bash import Bash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TABLE = Path(__file__).with_name("verdicts.txt")
+MODES = ("default", "accept_edits", "explore", "bypass", "dont_ask")
+CODES = {
+    "R": "allow allow allow allow allow",
+    "O": "ask ask allow allow deny",
+    "E": "ask allow deny allow allow",
+    "X": "ask ask deny allow deny",
+    "S": "safety safety deny allow deny",
+    "P": "safety safety deny safety deny",
+    "A": "allow allow deny allow allow",
+    "D": "deny deny deny deny deny",
+    "K": "ask ask deny ask deny",
+    "H": "safety safety deny ask deny",
+    "Q": "ask ask ask ask deny",
+}
+
+
+def _rows() -> Iterator[tuple[str, str, str]]:
+    rules = "-"
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("rules "):
+            rules = line.removeprefix("rules ").strip()
+        elif line[:1] in CODES and line[1:4] == " | ":
+            command = line[4:]
+            # The reason stands far to the right; a comment of the command itself doesn't.
+            command = command.split("   #")[0].rstrip() if "   #" in command else command.rstrip()
+            yield rules, line[0], command.replace("␤", "\n").replace("␉", "\t").replace("␍", "\r")
+
+
+ROWS = list(_rows())
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a project in it, as the table's rows expect them."""
+    home = tmp_path / "people" / "me"
+    work = home / "work"
+    outside = tmp_path / "srv"
+    for folder in (work / "src", work / ".git" / "hooks", work / ".github", work / "secret", work / "out", outside, home / ".ssh"):
+        folder.mkdir(parents=True)
+    for name in ("README.md", "data.csv", "package.json", ".gitignore", ".env", ".env.example", "data.tar", "nbtoolkit.toml"):
+        (work / name).write_text("a,b\n")
+    (work / "secret" / "a.txt").write_text("s\n")
+    (home / "outside.txt").write_text("o\n")
+    (home / "notes.txt").write_text("n\n")
+    (outside / "outside.txt").write_text("o\n")
+    (home / ".ssh" / "id_rsa").write_text("k\n")
+    (work / "link.txt").symlink_to(outside / "outside.txt")
+    (work / "linked").symlink_to(outside)
+    (work / "secretlink").symlink_to(work / ".env")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
+    for name in ("x", "f", "cmd", "where", "FOO"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(work)
+    return work
+
+
+def _engine(work: Path, rules: str, mode: str) -> PermissionEngine:
+    engine = PermissionEngine(PermissionContext(mode=PermissionMode(mode), working_directory=str(work)))
+    for rule in rules.split(" | ") if rules != "-" else ():
+        behavior, _, text = rule.partition(" ")
+        engine.add_rule(text, behavior)
+    return engine
+
+
+def _verdict(work: Path, rules: str, mode: str, command: str) -> str:
+    decision = asyncio.run(_engine(work, rules, mode).check_permission(Bash(), {"command": command}))
+    assert decision.decision_reason != "the tool's own check", decision.message
+    return "safety" if decision.bypass_immune else decision.behavior.value
+
+
+def test_the_table_is_as_large_as_its_promise() -> None:
+    assert len(ROWS) * len(MODES) >= 1_500
+
+
+@pytest.mark.parametrize(("rules", "code", "command"), ROWS, ids=[f"{code}-{command[:50]}" for _, code, command in ROWS])
+def test_every_row_holds_in_every_mode(place: Path, rules: str, code: str, command: str) -> None:
+    expected = dict(zip(MODES, CODES[code].split(), strict=True))
+    found = {mode: _verdict(place, rules, mode, command) for mode in MODES}
+    assert found == expected, command
+
+
+ORDER = {"allow": 0, "ask": 1, "safety": 1, "deny": 2}
+# Ways to write the same thing, or more: none may turn a question or a refusal into a permission.
+DISGUISES = {
+    "spaces": "  {}  ",
+    "a newline before": "\n{}",
+    "a newline behind": "{}\n",
+    "a semicolon": "{};",
+    "a subshell": "({}\n)",
+    "a group": "{{ {}\n}}",
+    "behind true": "true && {}",
+    "behind a harmless command": "ls; {}",
+    "before a harmless command": "{}\nls",
+    "in an if": "if true; then {}\nfi",
+    "in a loop": "for i in 1; do {}\ndone",
+    "in a substitution": "echo $({}\n)",
+    "in a quoted substitution": 'echo "$({}\n)"',
+    "in a function": "frob() {{ {}\n}}\nfrob",
+    "negated": "! {{ {}\n}}",
+    "timed": "time {{ {}\n}}",
+    "in a process substitution": "cat <({}\n)",
+    "in a case": "case a in a) {}\n;; esac",
+}
+SERIOUS = [row for row in ROWS if row[1] in "XSPDKHQ"]
+
+
+@pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
+def test_no_disguise_turns_a_question_or_a_refusal_into_a_permission(place: Path, disguise: str) -> None:
+    softer = []
+    for rules, _, command in SERIOUS:
+        plain = _verdict(place, rules, "default", command)
+        hidden = _verdict(place, rules, "default", disguise.format(command))
+        if ORDER[hidden] == 0 or (ORDER[plain] == 2 and ORDER[hidden] < 1):
+            softer.append((plain, hidden, command))
+    assert not softer
+
+
+@pytest.mark.parametrize("quote", ["'{}'", '"{}"', "\\{}", "$'{}'", "''{}", '""{}'])
+def test_quoting_the_first_word_hides_nothing_from_deny_rules(place: Path, quote: str) -> None:
+    for rules, code, command in ROWS:
+        first, _, rest = command.partition(" ")
+        if code == "D" and first.isalpha() and first not in {"if", "for", "time"}:
+            assert _verdict(place, rules, "default", f"{quote.format(first)} {rest}") != "allow", command
+
+
+def test_each_suggestion_allows_the_same_call_the_next_time(place: Path) -> None:
+    checked = 0
+    for _, code, command in ROWS:
+        if code not in "XE":
+            continue
+        engine = _engine(place, "-", "default")
+        decision = asyncio.run(engine.check_permission(Bash(), {"command": command}))
+        if decision.behavior is not PermissionBehavior.ASK or not decision.suggested_rules:
+            continue
+        for rule in decision.suggested_rules:
+            engine.add_rule(rule)
+        assert asyncio.run(engine.check_permission(Bash(), {"command": command})).behavior is PermissionBehavior.ALLOW, command
+        checked += 1
+    assert checked > 60
