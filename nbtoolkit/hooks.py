@@ -51,8 +51,11 @@ def _drive(coroutine: Coroutine[Any, Any, T]) -> T:
     )
 
 
+_SCRIPT = Origin("script")
+
+
 def _origin() -> Origin:
-    return Origin("script")
+    return _SCRIPT
 
 
 def _nowhere() -> None:

@@ -175,6 +175,8 @@ class PermissionEngine:
 
     def spend(self, judgement: Judgement) -> bool:
         """Use up one call of each counted grant that allowed it; False when another call was quicker: judge again."""
+        if judgement.step is not Step.ALLOW_RULES and len(judgement.subjects) == 1:
+            return True
         counters = {
             id(counter): counter
             for verdict in judgement.subjects

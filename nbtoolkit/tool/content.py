@@ -46,7 +46,10 @@ def to_chunk(value: object, max_chars: int = MAX_RESULT_CHARS) -> ToolChunk:
         text = value if len(value) <= max_chars else cut(value, max_chars)
         return ToolChunk(content=[TextBlock(text=text)]).with_value(value)
     if type(value) in _JSON_KINDS:
-        return ToolChunk(content=[TextBlock(text=cut(_text(value), max_chars))]).with_value(value)
+        text = _text(value)
+        return ToolChunk(content=[TextBlock(text=text if len(text) <= max_chars else cut(text, max_chars))]).with_value(
+            value
+        )
     if isinstance(value, ToolChunk):
         return value
     if isinstance(value, ToolResponse):

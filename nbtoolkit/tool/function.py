@@ -76,6 +76,7 @@ class FunctionTool(ToolBase):
         self.executor = executor
         self.max_result_chars = max_result_chars
         self._definition_hash: str | None = None
+        self._origin = ""
 
     # Looked up late: a thousand tools are registered for the ten that a session calls.
     @property
@@ -109,8 +110,10 @@ class FunctionTool(ToolBase):
     @property
     def origin(self) -> str:
         """Where the tool comes from, as a person reads it."""
-        module = self.identity[0]
-        return "Your function" if module == "__main__" else f"Function from {module}"
+        if not self._origin:
+            module = self.identity[0]
+            self._origin = "Your function" if module == "__main__" else f"Function from {module}"
+        return self._origin
 
     async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:  # noqa: ARG002
         """The decision that was fixed for this tool, else ASK."""

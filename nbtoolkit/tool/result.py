@@ -87,11 +87,16 @@ class ToolResponse(BaseModel):
     def append_chunk(self, chunk: ToolChunk) -> ToolResponse:
         """Add one increment: same ids join, neighbouring texts merge, metadata merges, the worst state wins."""
         own = self.__dict__
-        if chunk.content:
-            held = own.pop("content", None)
-            if held is not None:
-                own["_parts"] = list(held)
-            own["_parts"].extend(chunk.content)
+        content = chunk.content
+        if content:
+            held = own.get("content")
+            if held is None:
+                own["_parts"].extend(content)
+            elif not held and len(content) == 1:
+                # The usual response is one block: nothing to join.
+                own["content"] = content.copy()
+            else:
+                own["_parts"] = [*own.pop("content"), *content]
         if chunk.metadata:
             self.metadata.update((k, v) for k, v in chunk.metadata.items() if k not in TRANSIENT_METADATA)
         if _SEVERITY[chunk.state] > _SEVERITY[self.state]:

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator
 from dataclasses import replace
 from pathlib import Path
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
@@ -56,26 +57,19 @@ class ToolCall:
     It runs once; ``cancel`` stops it from any thread and leaves its response ``interrupted``.
     """
 
-    __slots__ = (
-        "_judged",
-        "_loop",
-        "_stopped",
-        "_task",
-        "approval",
-        "approver",
-        "arguments",
-        "block",
-        "context",
-        "entry",
-        "judgement",
-        "origin",
-        "place",
-        "request",
-        "response",
-        "state",
-        "tool",
-        "toolkit",
-    )
+    # Held by the class until a call has its own, since a call needs few of them.
+    tool: ToolBase | None = None
+    judgement: Judgement | None = None
+    request: ApprovalRequest | None = None
+    approval: Approval | None = None
+    entry: LogEntry | None = None
+    response: ToolResponse | None = None
+    origin: Origin | None = None
+    place: Any = None
+    _judged: Arguments | None = None
+    _task: asyncio.Task[Any] | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+    _stopped = False
 
     def __init__(
         self,
@@ -91,19 +85,7 @@ class ToolCall:
         self.approver = approver
         # Given as an object by the programmer, else parsed from the block's raw text.
         self.arguments = arguments
-        self.tool: ToolBase | None = None
-        self.judgement: Judgement | None = None
-        self.request: ApprovalRequest | None = None
-        self.approval: Approval | None = None
-        self.entry: LogEntry | None = None
-        self.response: ToolResponse | None = None
         self.context: dict[str, Any] = {}
-        self.origin: Origin | None = None
-        self.place: Any = None
-        self._judged: Arguments | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopped = False
 
     @property
     def id(self) -> str:
@@ -176,41 +158,46 @@ class ToolCall:
         self.place = hooks.place()
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
-        self.response = ToolResponse(id=self.block.id)
-        self.entry = LogEntry(
-            number=self.toolkit.log.next_number(),
-            id=self.block.id,
-            tool=self.block.name,
-            origin="",
-            tool_input=self.arguments if self.arguments is not None else {},
-            asked_by=self.origin,
-            started_at=now(),
+        block = self.block
+        self.response = response = ToolResponse(id=block.id)
+        self.entry = entry = LogEntry(
+            self.toolkit.log.next_number(),
+            block.id,
+            block.name,
+            "",
+            {} if self.arguments is None else self.arguments,
+            self.origin,
+            now(),
             seconds=time.perf_counter(),
         )
-        return self.response, self.entry
+        return response, entry
 
     # ------------------------------------------------------------------ up to the permission
     async def _prepare(self, entry: LogEntry) -> None:
         __tracebackhide__ = True
-        tool = await self.toolkit.find(self.block.name, self.state)
+        name, state = self.block.name, self.state
+        tool = self.toolkit.find_now(name, state)
+        if tool is None:
+            tool = await self.toolkit.find(name, state)
         self.tool = tool
         entry.origin = tool.origin
         arguments = self.arguments
         mended: tuple[str, ...] = ()
         if arguments is None:
-            arguments, mended = parse_arguments(tool.name, self.block.input)
+            arguments, mended = parse_arguments(name, self.block.input)
             entry.tool_input = arguments
         judged = tool.validate_input(arguments)
         entry.mended = mended + judged.mended if mended or judged.mended else ()
         await self._permit(tool, judged, entry)
-        self.block.state = ToolCallState.ALLOWED
+        self._mark(ToolCallState.ALLOWED)
         for observer in hooks.observers:
             _tell(observer.started, self)
 
     async def _permit(self, tool: ToolBase, judged: Arguments, entry: LogEntry) -> None:
         """Judge, and ask, until these arguments are allowed; anything else leaves by _Refused."""
         __tracebackhide__ = True
-        engine = self.toolkit.engine_for(self.state)
+        toolkit, state = self.toolkit, self.state
+        engine = toolkit.engine if state is toolkit.state else toolkit.engine_for(state)
         updated = False
         for _ in range(MAX_ROUNDS):
             self._judged = judged
@@ -246,7 +233,7 @@ class ToolCall:
     async def _ask(
         self, engine: PermissionEngine, tool: ToolBase, judged: Arguments, judgement: Judgement, entry: LogEntry
     ) -> Approval:
-        self.block.state = ToolCallState.ASKING
+        self._mark(ToolCallState.ASKING)
         approver = self.approver or self.toolkit.approver or hooks.default_approver
         decision = judgement.decision
         self.request = request = ApprovalRequest(
@@ -288,7 +275,7 @@ class ToolCall:
         if tool is not None and judged is not None and not tool.middlewares and not tool.is_external_tool:
             # One chunk and nothing around it: the usual call, without the cost of a stream.
             result = tool.run(judged, self._injected(tool))
-            if isinstance(result, Awaitable):
+            if type(result) is CoroutineType or isinstance(result, Awaitable):
                 got = await result
                 if isinstance(got, ToolChunk):
                     self._take(got, response)
@@ -331,7 +318,7 @@ class ToolCall:
         return run
 
     async def _external(self, tool: ToolBase, judged: Arguments) -> ChunkStream:
-        self.block.state = ToolCallState.SUBMITTED
+        self._mark(ToolCallState.SUBMITTED)
         yield await self.toolkit.external.hand_out(self, tool, judged.json)
 
     def _injected(self, tool: ToolBase) -> dict[str, Any]:
@@ -365,17 +352,23 @@ class ToolCall:
 
     def _end(self, response: ToolResponse, entry: LogEntry) -> None:
         response.finish()
-        self.block.state = ToolCallState.FINISHED
+        self._mark(ToolCallState.FINISHED)
         self._task = self._loop = None
         entry.seconds = time.perf_counter() - entry.seconds
         entry.state = response.state
-        entry.size = sum(len(block.text) for block in response.content if isinstance(block, TextBlock))
+        for block in response.content:
+            if isinstance(block, TextBlock):
+                entry.size += len(block.text)
         value = response.value
         if value is not None:
             self.toolkit.results.keep(entry.number, value)
         self.toolkit.log.append(entry)
         for observer in hooks.observers:
             _tell(observer.ended, self, entry, response)
+
+    def _mark(self, state: ToolCallState) -> None:
+        # No validation of what is valid: pydantic's assignment would cost as much as the permission's whole judgement.
+        self.block.__dict__["state"] = state
 
 
 def new_call(name: str, text: str = "{}") -> ToolCallBlock:

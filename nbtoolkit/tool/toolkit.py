@@ -238,6 +238,11 @@ class Toolkit:
         """The MCP servers of all groups."""
         return [client for group in self.tool_groups for client in group.mcps]
 
+    def find_now(self, name: str, state: AgentState | None = None) -> ToolBase | None:
+        """The registered tool of that name in an active group; None where ``find`` has to look further or to say why."""
+        held = self._index.get(name)
+        return None if held is None or not self.is_active(held[1], state) else held[0]
+
     async def find(self, name: str, state: AgentState | None = None) -> ToolBase:
         """The tool of that name in an active group; ToolNotFoundError or ToolGroupInactiveError."""
         held = self._index.get(name)
@@ -335,7 +340,9 @@ class Toolkit:
         return self.is_active(group) if groups is None else group.name == BASIC or group.name in groups
 
     async def get_tool_schemas(
-        self, groups: Sequence[str] | None = None, format: str = "openai"  # noqa: A002
+        self,
+        groups: Sequence[str] | None = None,
+        format: str = "openai",  # noqa: A002
     ) -> list[dict[str, Any]]:
         """The schemas of basic and of the groups named; None means those that are on now.
 
@@ -359,7 +366,9 @@ class Toolkit:
         return found
 
     def get_tool_schemas_sync(
-        self, groups: Sequence[str] | None = None, format: str = "openai"  # noqa: A002
+        self,
+        groups: Sequence[str] | None = None,
+        format: str = "openai",  # noqa: A002
     ) -> list[dict[str, Any]]:
         """``get_tool_schemas`` for a plain cell."""
         return self._run(self.get_tool_schemas(groups, format))
