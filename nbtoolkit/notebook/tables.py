@@ -81,8 +81,10 @@ def _list(heading: str, head: list[str], rows: list[tuple[list[str], list[str]]]
 
 
 def does(tool: ToolBase) -> str:
-    """Whether a tool changes things, by its own word."""
-    return "only reads" if tool.is_read_only else "may change things"
+    """Whether a tool changes things, by its own word; a server's is a claim until it is trusted."""
+    if not tool.is_read_only:
+        return "may change things"
+    return "claims only to read" if tool.is_mcp and not getattr(tool, "trust_annotations", False) else "only reads"
 
 
 def summary(tool: ToolBase) -> str:

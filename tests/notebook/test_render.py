@@ -345,6 +345,14 @@ def test_tools_are_listed_by_group_with_what_is_off() -> None:
     )
 
 
+def test_a_server_that_says_it_only_reads_is_not_taken_at_its_word() -> None:
+    tool = Sample("mcp__hub__look", origin="MCP server hub")
+    tool.is_mcp = tool.is_read_only = True
+    assert "claims only to read" in render.tools_table([(ToolGroup("basic"), tool)])["text/plain"]
+    tool.trust_annotations = True  # type: ignore[attr-defined]
+    assert "  only reads" in render.tools_table([(ToolGroup("basic"), tool)])["text/plain"]
+
+
 def test_the_log_is_a_table_by_number_without_times() -> None:
     late = entry("g", {"b": 2}, number=2, behavior=ALLOW, reason="read-only", seconds=3.21)
     first = entry("f", {"a": 1}, number=1, behavior=ASK, approval=Approval.deny("no"), state=ToolResultState.DENIED)
