@@ -279,7 +279,7 @@ def has_whole_float(value: Any) -> bool:
     return any(has_whole_float(item) for item in items)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(schema=SCHEMAS, value=VALUES)
 def test_the_quick_engine_judges_as_jsonschema_does(schema: dict[str, Any], value: Any) -> None:
     root = {"$defs": {"S": {"type": "string", "maxLength": 1}}}

@@ -102,7 +102,7 @@ def with_hint(hint: Any) -> Any:
     return tool
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(pair=hints_and_values())
 def test_a_value_valid_for_its_hint_survives_schema_json_and_call(pair: tuple[Any, Any]) -> None:
     hint, value = pair
@@ -152,7 +152,7 @@ def grow_plain(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(hint=formatless_hints(), value=JSON_VALUES)
 def test_what_the_schema_admits_the_validator_admits_and_what_it_admits_fits_the_schema(hint: Any, value: Any) -> None:
     signature = Signature(with_hint(hint))
@@ -168,7 +168,7 @@ def test_what_the_schema_admits_the_validator_admits_and_what_it_admits_fits_the
     TypeAdapter(hint).validate_python(arguments.bind()[1]["x"], strict=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(arguments=st.dictionaries(st.text(max_size=5), JSON_VALUES, max_size=4))
 def test_no_arguments_make_a_validator_fail_in_another_way(arguments: dict[str, Any]) -> None:
     def tool(a: int, name: Item, count: list[Point] | int = 1, *x: float, **rest: dict[str, int]) -> None: ...

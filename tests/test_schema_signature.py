@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 import jsonschema
 import pytest
 import typing_extensions as te
-from pydantic import BaseModel, Field, RootModel
+from pydantic import BaseModel, Field, PlainValidator, RootModel, WithJsonSchema
 
 from nbtoolkit.exception import DeveloperOrientedException, ToolArgumentsError
 from nbtoolkit.schema import Signature, set_variable_resolver
@@ -315,6 +315,36 @@ def test_a_model_with_a_field_that_json_cannot_carry_is_refused_at_registration(
 
     with pytest.raises(DeveloperOrientedException, match="'holder': Holder"):
         Signature(tool)
+
+
+def opened(name: str) -> Connection:
+    made = Connection()
+    made.name = name  # type: ignore[attr-defined]
+    return made
+
+
+def test_a_class_whose_hint_says_how_json_becomes_one_needs_no_notebook() -> None:
+    def tool(
+        connection: typing.Annotated[Connection, PlainValidator(opened), WithJsonSchema({"type": "string"})],
+        kinds: typing.Annotated[list[int], {"unhashable": []}] = [],  # noqa: B006
+    ) -> Any: ...
+
+    signature = Signature(tool)
+    assert signature.input_schema["properties"]["connection"] == {"type": "string"}
+    assert signature.validate({"connection": "db", "kinds": [1]}).bind()[1]["connection"].name == "db"
+
+
+def test_a_model_that_waits_for_a_later_cell_is_judged_when_that_has_run() -> None:
+    cells = in_main(
+        "from pydantic import BaseModel\nclass Page(BaseModel):\n    rows: list[Row]\n"
+        "def tool(page: Page, n: int = 1) -> None: ..."
+    )
+    signature = Signature(cells["tool"])
+    with pytest.warns(UserWarning, match="the hint of 'page' can't be resolved"):
+        assert signature.input_schema["properties"]["page"] == {}
+    exec("class Row(BaseModel):\n    a: int = 1\nPage.model_rebuild(_types_namespace=globals())", cells)
+    assert signature.input_schema["properties"]["page"] == {"$ref": "#/$defs/Page"}
+    assert signature.validate({"page": {"rows": [{}]}}).json == {"page": {"rows": [{"a": 1}]}, "n": 1}
 
 
 def test_what_cannot_be_a_tool_is_refused_with_the_reason() -> None:

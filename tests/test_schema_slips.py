@@ -6,10 +6,10 @@ import contextlib
 import datetime as dt
 import enum
 import time
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nbtoolkit.exception import ToolArgumentsError, ToolJSONDecodeError
 from nbtoolkit.schema import Signature, parse_arguments
@@ -159,6 +159,27 @@ def test_null_for_a_defaulted_argument_means_its_default(argument: str) -> None:
     assert arguments.json == Signature(tool).validate({}).json
     assert arguments.mended == (f"{argument}: null read as left out",)
     assert arguments.bind() == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("hint", "sent", "read"),
+    [
+        (dt.datetime, "2024-01-02", "2024-01-02T00:00:00"),
+        (dt.datetime, 0, "1970-01-01T00:00:00Z"),
+        (dt.timedelta, 90, "PT1M30S"),
+        (int, "1_000", 1000),
+        (bool, 0.0, False),
+        (Annotated[list[int], BeforeValidator(lambda v: v.split(",") if isinstance(v, str) else v)], "1,2", [1, 2]),
+    ],
+)
+def test_what_only_pydantics_leniency_reads_is_written_as_it_was_read(hint: Any, sent: Any, read: Any) -> None:
+    def one(x: Any, **more: Any) -> None: ...
+
+    one.__annotations__ |= {"x": hint, "more": hint}
+    arguments = Signature(one).validate({"x": sent, "y": sent})
+    assert arguments.json == {"x": read, "y": read}
+    assert len(arguments.mended) >= 2
+    assert Signature(one).validate(arguments.json).mended == ()
 
 
 def test_null_where_null_is_meant_stays() -> None:

@@ -207,6 +207,11 @@ class ParametersValidator(TextValidator):
         arguments.json = self._ordered(arguments.json)
         return arguments
 
+    def written(self, value: Any) -> Any:
+        """Give the JSON of a validated value, under the names that JSON has; None where there is none."""
+        written = super().written(value)
+        return {**written.pop(EXTRAS), **written} if isinstance(written, dict) and EXTRAS in written else written
+
     def by_key(self, values: dict[str, Any]) -> dict[str, Any]:
         """Give the values by the names that JSON has for them."""
         known = {self._keys[name]: value for name, value in values.items() if name != EXTRAS}

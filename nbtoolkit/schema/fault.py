@@ -17,7 +17,7 @@ from nbtoolkit.schema.variables import as_handle
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Path", "Problem", "describe", "fault_text", "faults", "mend", "nodes_at", "path_text"]
+__all__ = ["Path", "Problem", "describe", "fault_text", "faults", "mend", "nodes_at", "path_text", "replace"]
 
 Path = tuple[str | int, ...]
 
@@ -268,6 +268,19 @@ class _Try:
         self.applied = False
 
 
+def replace(data: Any, path: Path, source: Any) -> str:
+    """Put what ``source`` has at a path there, and say so in words; nothing where it has nothing else."""
+    old = data
+    try:
+        for part in path:
+            old, source = old[part], source[part]
+    except (KeyError, IndexError, TypeError):
+        return ""
+    if not path or (type(old) is type(source) and old == source) or not _put(data, path, source):
+        return ""
+    return f"{path_text(path)}: {_shown(old)} read as {_shown(source)}"
+
+
 def _put(data: Any, path: Path, value: Any) -> bool:
     if not path:
         return False
@@ -308,13 +321,8 @@ def candidates(value: Any, root: dict[str, Any], path: Path) -> list[Any]:
     found.extend(choice for choice in _choice(value, _choices(nodes)) if choice != value)
     if isinstance(value, str):
         found.extend(_from_text(value, types, nodes))
-    elif isinstance(value, int) and not isinstance(value, bool):
-        if "boolean" in types and value in (0, 1):
-            found.append(bool(value))
-        if "string" in types:
-            found.append(str(value))
-    elif isinstance(value, float) and value.is_integer() and "integer" in types:
-        found.append(int(value))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        found.extend(_from_number(value, types, nodes))
     if "array" in types and not isinstance(value, list) and value != "":
         found.append([value])
     return found
@@ -334,6 +342,16 @@ def _choice(value: Any, choices: list[Any]) -> Iterator[Any]:
     for choice in choices:
         if choice is not None and not isinstance(choice, (dict, list)) and str(choice).casefold() == written:
             yield choice
+
+
+def _from_number(value: Any, types: set[str], nodes: list[dict[str, Any]]) -> Iterator[Any]:
+    if "integer" in types and isinstance(value, float) and value.is_integer():
+        yield int(value)
+    if "boolean" in types and value in (0, 1):
+        yield bool(value)
+    # A number isn't how a date or a path is written.
+    if isinstance(value, int) and any("string" in _types([node]) and "format" not in node for node in nodes):
+        yield str(value)
 
 
 def _from_text(value: str, types: set[str], nodes: list[dict[str, Any]]) -> Iterator[Any]:

@@ -61,7 +61,7 @@ _SUBSTITUTES: dict[Any, Any] = {
 _UNIONS: tuple[Any, ...] = (Union, types.UnionType)
 _REQUIRED: tuple[Any, ...] = (typing.Required, te.Required)
 _NOT_REQUIRED: tuple[Any, ...] = (typing.NotRequired, te.NotRequired)
-_QUALIFIERS: frozenset[Any] = frozenset({typing.Final, typing.ClassVar, te.ReadOnly, *_REQUIRED, *_NOT_REQUIRED})
+_QUALIFIERS: frozenset[Any] = frozenset({te.ReadOnly, *_REQUIRED, *_NOT_REQUIRED})
 
 
 class UnresolvedError(Exception):

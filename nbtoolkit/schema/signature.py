@@ -178,7 +178,10 @@ def _docstrings(func: Any) -> list[str | None]:
     while isinstance(func, functools.partial) and func.__doc__ == functools.partial.__doc__:
         func = func.func
     if isinstance(func, type):
-        return [func.__doc__, getattr(vars(func).get("__init__"), "__doc__", None)]
+        own = func.__doc__ or ""
+        # A dataclass without a docstring has its signature for one.
+        own = "" if own.startswith(f"{func.__name__}(") else own
+        return [own, getattr(vars(func).get("__init__"), "__doc__", None)]
     if hasattr(func, "__name__"):
         return [func.__doc__ or innermost(func).__doc__]
     return [type(func).__doc__, type(func).__call__.__doc__]

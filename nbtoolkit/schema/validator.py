@@ -6,6 +6,7 @@ meaning is plain, and only then tried with pydantic's leniency.
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,7 @@ from pydantic_core import ErrorDetails, PydanticSerializationError, from_json, t
 from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.schema.arguments import Arguments, Binder
 from nbtoolkit.schema.defaults import has_nested_defaults, overlay, property_names
-from nbtoolkit.schema.fault import Path, Problem, faults, mend, path_text
+from nbtoolkit.schema.fault import Path, Problem, faults, mend, path_text, replace
 from nbtoolkit.schema.variables import find_name
 
 if TYPE_CHECKING:
@@ -86,14 +87,46 @@ class TextValidator:
             last[0] = self.check(mended)
             return last[0].problems
 
+        sent = copy.deepcopy(data)
         problems, notes = mend(self.schema, data, outcome.problems, check)
-        if problems and not any(_truth_for_number(problem) for problem in problems):
-            lenient = self.check(data, strict=False)
-            if not lenient.problems:
-                return lenient, notes
-        if problems:
-            raise self.refusal(problems)
-        return last[0], notes
+        if not problems:
+            return last[0], notes
+        if not any(_truth_for_number(problem) for problem in problems):
+            # A validator of the person's own may have meant just what was sent.
+            for attempt, found, said in ((data, problems, notes), (sent, outcome.problems, [])):
+                lenient = self.check(attempt, strict=False)
+                if not lenient.problems:
+                    return self._settle(data, attempt, lenient, found, said)
+        raise self.refusal(problems)
+
+    def _settle(
+        self,
+        data: dict[str, Any],
+        attempt: dict[str, Any],
+        lenient: Outcome,
+        problems: list[Problem],
+        notes: list[str],
+    ) -> tuple[Outcome, list[str]]:
+        """Leave in ``data`` what leniency took, as it was read where a strict check takes that too."""
+        written = self.written(lenient.value)
+        settled = copy.deepcopy(attempt)
+        changes = [replace(settled, path, written) for path in dict.fromkeys(problem.path for problem in problems)]
+        again = self.check(settled)
+        if again.problems:
+            # A validator of the person's own makes something that only it can read back.
+            _become(data, attempt)
+            return lenient, notes
+        _become(data, settled)
+        return again, [*notes, *(change for change in changes if change)]
+
+    def written(self, value: Any) -> Any:
+        """Give the JSON of a validated value, under the names that JSON has; None where there is none."""
+        if self._adapter is None:
+            return value
+        try:
+            return self._adapter.dump_python(value, mode="json", by_alias=True, round_trip=True, warnings=False)
+        except (PydanticSerializationError, ValueError):
+            return None
 
     def refusal(self, problems: list[Problem]) -> ToolArgumentsError:
         """The error for these problems."""
@@ -191,6 +224,12 @@ def _locate(value: Any, found: set[int], path: Path) -> list[tuple[str, Any]]:
     else:
         return []
     return [place for key, item in items for place in _locate(item, found, (*path, key))]
+
+
+def _become(data: dict[str, Any], other: dict[str, Any]) -> None:
+    if data is not other:
+        data.clear()
+        data.update(other)
 
 
 def _truth_for_number(problem: Problem) -> bool:
