@@ -20,12 +20,12 @@ How an approver uses it, inside its coroutine (the same code under a kernel's lo
 from __future__ import annotations
 
 from nbtoolkit.notebook.scheduling.desk import listening, overtake
-from nbtoolkit.notebook.scheduling.drive import drive
+from nbtoolkit.notebook.scheduling.driver import drive
 from nbtoolkit.notebook.scheduling.extension import install, uninstall
 from nbtoolkit.notebook.scheduling.kernel import Message
 from nbtoolkit.notebook.scheduling.nested import allow_nested_run, disallow_nested_run
 from nbtoolkit.notebook.scheduling.output import Origin, origin, publish
-from nbtoolkit.notebook.scheduling.presence import (
+from nbtoolkit.notebook.scheduling.people import (
     Beacon,
     Means,
     NobodyAnswers,

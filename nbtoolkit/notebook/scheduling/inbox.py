@@ -88,6 +88,7 @@ class Inbox:
     def _cell_begins(self, _info: object) -> None:
         if threading.current_thread() is threading.main_thread():  # not a subshell's cell
             self.cell = self.last_cell = self.kernel.parent()
+            self._forget_up_to(self.cell)
 
     def _cell_ends(self, result: Any) -> None:
         if threading.current_thread() is not threading.main_thread():
@@ -194,19 +195,21 @@ class Inbox:
             self.shielded = before
 
     # -------------------------------------------------------------- sorting
-    def behind(self, parent: Message) -> list[Message]:
-        """The execute_requests that are queued behind the cell of this request."""
-        current = parent.get("header", {}).get("msg_id")
+    def behind(self) -> list[Message]:
+        """The execute_requests that are queued behind the running cell."""
+        return list(self.queued.values())
+
+    def _forget_up_to(self, message: Message) -> None:
+        current = message.get("header", {}).get("msg_id")
         if current in self.queued:
             for earlier in list(self.queued):
                 del self.queued[earlier]
                 if earlier == current:
                     break
-        return list(self.queued.values())
 
     def _arrived(self, peeked: Message) -> None:
-        if peeked["header"]["msg_type"] != "execute_request":
-            return
+        if peeked["header"]["msg_type"] != "execute_request" or self.kernel.content(peeked).get("silent"):
+            return  # a silent one shows nothing: front ends' extensions send them
         self.queued[peeked["header"]["msg_id"]] = peeked
         while len(self.queued) > REMEMBERED:
             del self.queued[next(iter(self.queued))]
@@ -237,7 +240,10 @@ class Inbox:
             context.run(self.kernel.handle, identities, message)
 
     def _overtaking(self, frames: Frames, peeked: Message) -> Callable[[], None] | None:
-        code = str(self.kernel.content(peeked).get("code", ""))
+        content = self.kernel.content(peeked)
+        if content.get("silent"):
+            return None
+        code = str(content.get("code", ""))
         for handler in list(desk.overtakers):
             bundle = self._asked(handler, code, peeked)
             if bundle is not None:
@@ -259,8 +265,7 @@ class Inbox:
         count = kernel.execution_count
         with self._out_of_turn(frames) as (identities, message):
             self.queued.pop(message["header"]["msg_id"], None)
-            if not message["content"].get("silent", False):
-                kernel.send("execute_input", {"code": message["content"]["code"], "execution_count": count}, message)
+            kernel.send("execute_input", {"code": message["content"]["code"], "execution_count": count}, message)
             if bundle:
                 kernel.send("display_data", {"data": dict(bundle), "metadata": {}, "transient": {}}, message)
             reply = {"status": "ok", "execution_count": count, "user_expressions": {}, "payload": []}

@@ -245,6 +245,11 @@ def shell() -> Any:
     return module.InteractiveShell._instance
 
 
+def is_foreign() -> bool:
+    """Whether the shell belongs to a kernel that isn't ipykernel."""
+    return getattr(shell(), "kernel", None) is not None and kernel() is None
+
+
 def kernel() -> Kernel | None:
     """The ipykernel of this process, or None."""
     global _current

@@ -10,7 +10,7 @@ import asyncio
 import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nbtoolkit.notebook.scheduling.drive import drive
+from nbtoolkit.notebook.scheduling.driver import drive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

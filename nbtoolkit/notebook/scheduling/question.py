@@ -15,7 +15,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook.scheduling import desk
-from nbtoolkit.notebook.scheduling.drive import attend
+from nbtoolkit.notebook.scheduling.driver import attend
 from nbtoolkit.notebook.scheduling.inbox import inbox
 from nbtoolkit.notebook.scheduling.latch import Latch
 from nbtoolkit.notebook.scheduling.output import cell_id, origin, session
@@ -97,7 +97,7 @@ class Question:
         """Show the prompt below the asking cell, and below what is queued already and has displaced that."""
         self.show_under(self.origin.parent)
         box = inbox()
-        for message in box.behind(self.origin.parent) if box is not None else ():
+        for message in box.behind() if box is not None else ():
             self.queued(message)
 
     def stopped(self, message: Message) -> None:

@@ -14,11 +14,11 @@ import time
 from typing import TYPE_CHECKING
 
 from nbtoolkit.notebook.scheduling import desk
-from nbtoolkit.notebook.scheduling.drive import attend
-from nbtoolkit.notebook.scheduling.kernel import kernel
+from nbtoolkit.notebook.scheduling.driver import attend
+from nbtoolkit.notebook.scheduling.kernel import is_foreign, kernel
 from nbtoolkit.notebook.scheduling.latch import TICK
 from nbtoolkit.notebook.scheduling.output import origin
-from nbtoolkit.notebook.scheduling.presence import NobodyAnswers
+from nbtoolkit.notebook.scheduling.people import NobodyAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +37,8 @@ async def ask_by_input(prompt: str, timeout: float | None = None) -> str:
     if threading.current_thread() is not threading.main_thread():
         raise NobodyAnswers("input() works in the main thread only")
     current = kernel()
+    if current is None and is_foreign():
+        return _by_builtin(prompt)
     if current is None:
         return await _from_terminal(prompt, timeout)
     parent = origin().parent
@@ -50,6 +52,14 @@ async def ask_by_input(prompt: str, timeout: float | None = None) -> str:
     if line == END_OF_FILE:
         raise NobodyAnswers("the input was closed")
     return line
+
+
+def _by_builtin(prompt: str) -> str:
+    """The kernel's own `input`, which keeps no time limit."""
+    try:
+        return input(prompt)
+    except Exception as error:
+        raise NobodyAnswers(f"input() failed: {error}") from error
 
 
 async def _from_terminal(prompt: str, timeout: float | None) -> str:

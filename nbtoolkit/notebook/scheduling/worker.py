@@ -14,7 +14,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
 from nbtoolkit.notebook.scheduling import desk
-from nbtoolkit.notebook.scheduling.drive import Run, attend, current_runs, drive
+from nbtoolkit.notebook.scheduling.driver import Run, attend, current_runs, drive
 from nbtoolkit.notebook.scheduling.question import pending
 
 if TYPE_CHECKING:

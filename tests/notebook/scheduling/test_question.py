@@ -10,7 +10,7 @@ import pytest
 
 from nbtoolkit.notebook.scheduling import Question, ask_by_input, drive, pending, reshow
 from nbtoolkit.notebook.scheduling.latch import Latch
-from nbtoolkit.notebook.scheduling.presence import NobodyAnswers
+from nbtoolkit.notebook.scheduling.people import NobodyAnswers
 
 
 def test_the_first_answer_counts() -> None:

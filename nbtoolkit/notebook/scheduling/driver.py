@@ -63,6 +63,8 @@ class _Loops:
 class _Here(threading.local):
     def __init__(self) -> None:
         self.loops = _Loops()
+        # A stop that came between two drives' lines, where there is nothing to cancel.
+        self.late_stop = False
 
 
 _here = _Here()
@@ -188,17 +190,18 @@ def drive(coro: Coroutine[Any, Any, T]) -> T:
     for a moment and comes out as KeyboardInterrupt.
     """
     __tracebackhide__ = True
-    loops = _here.loops
-    loop = loops.take()
+    here, loops = _here, _here.loops
+    # First in and last out: with Python's own handler a stop could strike between any two of these lines.
+    previous = _take_sigint() if _on_main() else None
     outer = events._get_running_loop()
     outer_task = None
+    loop = loops.take()
     if outer is not None:
         if sys.version_info >= (3, 12):
             outer_task = tasks._swap_current_task(outer, None)
         events._set_running_loop(None)
     run = Run(loop, coro)
     loops.runs.append(run)
-    previous = _take_sigint() if _on_main() else None
     try:
         result: T = run.through()
     except KeyboardInterrupt:
@@ -207,8 +210,6 @@ def drive(coro: Coroutine[Any, Any, T]) -> T:
             raise asyncio.CancelledError from None
         raise
     finally:
-        if previous is not None:
-            signal.signal(signal.SIGINT, previous)
         loops.runs.pop()
         if outer is not None:
             events._set_running_loop(outer)
@@ -218,6 +219,11 @@ def drive(coro: Coroutine[Any, Any, T]) -> T:
             loops.idle.append(loop)
         else:
             loop.close()
+        if previous is not None:
+            signal.signal(signal.SIGINT, previous)
+    if run.stop_asked or here.late_stop:  # it came when the coroutine was done
+        here.late_stop = False
+        raise KeyboardInterrupt
     return result
 
 
@@ -252,9 +258,13 @@ def _take_sigint() -> Callable[[int, FrameType | None], Any] | None:
 def _on_sigint(_: int, frame: FrameType | None) -> None:
     runs = _here.loops.runs
     box = inbox()
-    if not runs or runs[-1].stop_asked or not ((box is not None and box.shielded) or _in_plumbing(frame)):
+    ours = (box is not None and box.shielded) or _in_plumbing(frame)
+    if not ours or (runs and runs[-1].stop_asked):
         raise KeyboardInterrupt
-    runs[-1].stop()
+    if runs:
+        runs[-1].stop()
+    else:
+        _here.late_stop = True
 
 
 def _in_plumbing(frame: FrameType | None) -> bool:

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbtoolkit.notebook.scheduling.inbox import MARK
-from nbtoolkit.notebook.scheduling.kernel import kernel
+from nbtoolkit.notebook.scheduling.kernel import is_foreign, kernel
 from nbtoolkit.notebook.scheduling.latch import Latch
 from nbtoolkit.notebook.scheduling.output import origin
 
@@ -57,6 +57,8 @@ def presence() -> Presence:
     """Say at once whether anybody could answer: WIDGETS means worth trying, and only a beacon proves it."""
     current = kernel()
     if current is None:
+        if is_foreign():
+            return Presence(Means.INPUT, "a kernel that is not ipykernel")
         if sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty():
             return Presence(Means.INPUT, "a terminal without a kernel")
         return Presence(Means.NOBODY, "no kernel and no terminal")
