@@ -336,11 +336,12 @@ class ToolCall:
         if isinstance(error, _Refused):
             chunk = error.chunk
         elif isinstance(error, AgentOrientedException):
-            chunk = ToolChunk.of(str(error), ToolResultState.ERROR)
+            chunk = ToolChunk.of(_below(response, str(error)), ToolResultState.ERROR)
         elif isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit):
-            chunk = ToolChunk.of("The call was interrupted before it ended.", ToolResultState.INTERRUPTED)
+            text = _below(response, "The call was interrupted before it ended.")
+            chunk = ToolChunk.of(text, ToolResultState.INTERRUPTED)
         else:
-            chunk = ToolChunk.of(cut(own_lines(error)), ToolResultState.ERROR)
+            chunk = ToolChunk.of(_below(response, cut(own_lines(error))), ToolResultState.ERROR)
         response.append_chunk(chunk)
         if isinstance(error, asyncio.CancelledError) and self._stopped and self._task is not None:
             # Its own Stop, not a cancellation from outside: whoever awaits the call goes on.
@@ -405,6 +406,12 @@ def _is_foreign(filename: str) -> bool:
 
 
 _PACKAGE = str(Path(__file__).parent.parent)
+
+
+def _below(response: ToolResponse, text: str) -> str:
+    """The text on a line of its own, below what the tool had given before."""
+    last = response.content[-1] if response.content else None
+    return f"\n{text}" if isinstance(last, TextBlock) and last.text and not last.text.endswith("\n") else text
 
 
 def _denied(text: str) -> ToolChunk:

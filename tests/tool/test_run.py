@@ -310,7 +310,7 @@ def test_stop_ends_the_call_and_whoever_awaits_it_goes_on() -> None:
         assert response.state is ToolResultState.INTERRUPTED
         return response.text
 
-    assert run(stopped()).startswith("begun ")
+    assert run(stopped()) == "begun \nThe call was interrupted before it ended."
 
 
 def test_an_exception_becomes_a_result_with_the_users_own_lines() -> None:
