@@ -5,6 +5,8 @@
 #   make check   ruff and mypy
 #   make format  ruff's formatter and its safe fixes
 #   make test    check, then every test: in-process, notebooks, real kernels, real front ends
+#   make pictures
+#                the README's pictures, taken by the browser tests
 #   make clean   remove the environments and caches
 
 PYTHON ?= python3
@@ -18,7 +20,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 # A target whose recipe failed half-way is made again.
 .DELETE_ON_ERROR:
-.PHONY: lab demo check format test environments chromium clean
+.PHONY: lab demo check format test pictures environments chromium clean
 
 lab: .venv/.notebooks
 	$(PY) -m jupyterlab $(AS_ROOT) --LabApp.default_url=/lab/tree/$(QUICKSTART) $(ARGS)
@@ -40,6 +42,11 @@ test: chromium
 	$(MAKE) -j2 environments
 	$(MAKE) check
 	$(PY) -m pytest --nbval --nbval-current-env tests notebooks $(ARGS)
+
+pictures: chromium environments
+	$(PY) -m pytest tests/browser/test_quickstart.py -k lab
+	@mkdir -p docs
+	cp tests/browser/shots/approval-card-lab.png docs/approval-card.png
 
 environments: .venv/.dev $(KERNEL_STAMPS)
 

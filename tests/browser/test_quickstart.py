@@ -55,7 +55,13 @@ def test_the_quickstart_does_what_it_says(open_notebook: OpenNotebook, front_end
     assert "species" in wrong
     assert "decimals" in wrong
     step(page, "answers")
-    assert "124 rows written to penguins/gentoo.csv" in step(page, "asks", "Allow once")
+    page.run_cell(CELLS["asks"])
+    expect(button(page, "asks", "Allow once")).to_be_visible()
+    # The README's picture; `make pictures` takes it into docs/.
+    page.screenshot(f"approval-card-{front_end}", page.cell(CELLS["asks"]))
+    button(page, "asks", "Allow once").click()
+    page.wait_done(CELLS["asks"])
+    assert "124 rows written to penguins/gentoo.csv" in page.text(CELLS["asks"])
     denied = step(page, "awaits", ("Deny", "not published yet"))
     assert "not published yet" in denied
     assert "denied" in denied
