@@ -9,6 +9,7 @@ no task is left behind.
 
 from __future__ import annotations
 
+import _weakrefset
 import asyncio
 import contextlib
 import os
@@ -16,6 +17,7 @@ import selectors
 import signal
 import sys
 import threading
+import weakref
 from asyncio import events, tasks
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,8 +37,8 @@ T = TypeVar("T")
 ATTACH_AFTER = 0.05
 # An interrupted coroutine may clean up for so long; with the way out this stays below a second.
 CLEAN_UP = 0.8
-# A loop's own code.
-LOOP = (str(Path(asyncio.__file__).parent), selectors.__file__)
+# A loop's own code, and the callbacks of weak references, which swallow what is raised in them.
+LOOP = (str(Path(asyncio.__file__).parent), selectors.__file__, _weakrefset.__file__, weakref.__file__)
 # The package that shows and waits, and the one that it belongs to.
 NOTEBOOK = str(Path(__file__).parent.parent)
 PACKAGE = str(Path(__file__).parent.parent.parent)
@@ -219,9 +221,11 @@ def drive(coro: Coroutine[Any, Any, T]) -> T:
             loops.idle.append(loop)
         else:
             loop.close()
+        stop_asked = run.stop_asked
+        del run  # its task goes now: a stop in the callbacks of its weak references would be swallowed
         if previous is not None:
             signal.signal(signal.SIGINT, previous)
-    if run.stop_asked or here.late_stop:  # it came when the coroutine was done
+    if stop_asked or here.late_stop:  # it came when the coroutine was done
         here.late_stop = False
         raise KeyboardInterrupt
     return result
@@ -258,7 +262,9 @@ def _take_sigint() -> Callable[[int, FrameType | None], Any] | None:
 def _on_sigint(_: int, frame: FrameType | None) -> None:
     runs = _here.loops.runs
     box = inbox()
-    ours = (box is not None and box.shielded) or _in_plumbing(frame)
+    # Without a task at work no tool's code runs.
+    no_task = not runs or asyncio.current_task(runs[-1].loop) is None
+    ours = no_task or (box is not None and box.shielded) or _in_plumbing(frame)
     if not ours or (runs and runs[-1].stop_asked):
         raise KeyboardInterrupt
     if runs:
