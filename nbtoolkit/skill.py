@@ -142,12 +142,12 @@ _loaders: dict[str, LocalSkillLoader] = {}
 async def _skills_of(source: str | Path | Skill | SkillLoaderBase) -> list[Skill]:
     if isinstance(source, Skill):
         return [source]
-    if isinstance(source, SkillLoaderBase):
-        return await source.list_skills()
     return await _loader_of(source).list_skills()
 
 
-def _loader_of(source: str | Path) -> LocalSkillLoader:
+def _loader_of(source: str | Path | SkillLoaderBase) -> SkillLoaderBase:
+    if isinstance(source, SkillLoaderBase):
+        return source
     folder = Path(source).expanduser().absolute()
     loader = _loaders.setdefault(str(folder), LocalSkillLoader(folder))
     # A folder that is no skill itself is taken for one that holds skills.

@@ -617,7 +617,8 @@ def test_an_interrupt_of_several_leaves_none_running() -> None:
     toolkit = toolkit_of(wait)
 
     async def cancelled() -> None:
-        task = asyncio.create_task(toolkit.call_tools([ToolCallBlock(name="wait") for _ in range(3)]))
+        calls = [ToolCallBlock(name="wait") for _ in range(3)]
+        task = asyncio.create_task(toolkit.call_tools(calls))
         while len(started) < 3:  # noqa: ASYNC110 - run() bounds it
             await asyncio.sleep(0)
         task.cancel()
