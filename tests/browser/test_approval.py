@@ -7,7 +7,6 @@ import statistics
 from typing import TYPE_CHECKING
 
 import nbformat
-import pytest
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
