@@ -482,7 +482,7 @@ def test_type_aliases_and_type_parameters_of_python_3_12_work(future: str) -> No
         "type Name = str\ntype Json = dict[str, Json] | int\n"
         "def tool[T: int, *Ts](name: Name, tree: Json, number: T, items: list[T]) -> T: ..."
     )
-    exec(compile(future + source, "<cell>", "exec"), cell)
+    exec(compile(future + source, "<cell>", "exec", dont_inherit=True), cell)
     signature = Signature(cell["tool"])
     jsonschema.Draft202012Validator.check_schema(signature.input_schema)
     sent = {"name": "n", "tree": {"a": {"b": 1}}, "number": 1, "items": [2]}

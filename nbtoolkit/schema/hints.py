@@ -120,12 +120,10 @@ def resolve(func: Any, annotations: Mapping[str, Any]) -> tuple[dict[str, Any], 
 def _evaluate(
     inner: Any, annotations: Mapping[str, Any], scope: dict[str, Any], more: Mapping[str, Any]
 ) -> dict[str, Any]:
-    holder = types.SimpleNamespace(
-        __annotations__=dict(annotations),
-        __type_params__=getattr(inner, "__type_params__", ()),
-        __module__=inner.__module__,
-    )
-    return typing.get_type_hints(holder, scope, dict(more), include_extras=True)
+    holder = types.SimpleNamespace(__annotations__=dict(annotations), __module__=inner.__module__)
+    # Python 3.12's first releases don't look at a function's own type parameters.
+    own = {parameter.__name__: parameter for parameter in getattr(inner, "__type_params__", ())}
+    return typing.get_type_hints(holder, scope, {**more, **own}, include_extras=True)
 
 
 def _enclosing(inner: Any) -> dict[str, Any]:
