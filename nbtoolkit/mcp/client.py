@@ -19,6 +19,7 @@ from nbtoolkit.mcp import nested
 from nbtoolkit.mcp.config import HttpMCPConfig, MCPConfig, StdioMCPConfig
 from nbtoolkit.mcp.interaction import ElicitationHandler, Interaction, SamplingHandler
 from nbtoolkit.mcp.naming import tool_names
+from nbtoolkit.mcp.oauth import SignInHandler
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -68,7 +69,9 @@ class MCPClient(BaseModel):
     ``trust_annotations`` takes the server's word for which tools only read. ``roots`` are folders that the server is
     told of. ``elicitation_handler`` is ``async (message, schema) -> dict | None``: None declines, fields that are left
     out get the schema's defaults, and a link to open comes as ``schema["x-url"]``. ``sampling_handler`` is
-    ``async (SamplingRequest) -> str | dict`` and lets a model answer for the server.
+    ``async (SamplingRequest) -> str | dict`` and lets a model answer for the server. ``oauth_handler`` is
+    ``async (SignIn) -> str | None``: it shows ``url`` and gives the address that the browser ended at; without a handler
+    and a notebook a server that wants a sign-in can't be reached.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -84,6 +87,7 @@ class MCPClient(BaseModel):
     roots: list[str | Path] | None = None
     elicitation_handler: ElicitationHandler | None = Field(default=None, exclude=True, repr=False)
     sampling_handler: SamplingHandler | None = Field(default=None, exclude=True, repr=False)
+    oauth_handler: SignInHandler | None = Field(default=None, exclude=True, repr=False)
 
     _live: _Live = PrivateAttr(default_factory=_Live)
 
@@ -101,6 +105,7 @@ class MCPClient(BaseModel):
         roots: list[str | Path] | None = None,
         elicitation_handler: ElicitationHandler | None = None,
         sampling_handler: SamplingHandler | None = None,
+        oauth_handler: SignInHandler | None = None,
         **unknown: Any,
     ) -> None:
         super().__init__(
@@ -115,6 +120,7 @@ class MCPClient(BaseModel):
             roots=roots,
             elicitation_handler=elicitation_handler,
             sampling_handler=sampling_handler,
+            oauth_handler=oauth_handler,
             **unknown,
         )
         # Here, not in a validator: the reader gets the sentence alone.
@@ -142,7 +148,9 @@ class MCPClient(BaseModel):
         A stateless client has nothing to keep open: it reaches the server once, to see that it can.
         """
         if self.is_stateful:
-            await self._run(self._connection.connect(timeout))
+            from nbtoolkit.mcp.caller import here
+
+            await self._run(self._connection.connect(here(), timeout))
         else:
             await self.list_tools(refresh=True)
 
@@ -329,7 +337,9 @@ class MCPClient(BaseModel):
             if live.connection is None:
                 from nbtoolkit.mcp.connection import Connection
 
-                interaction = Interaction(self.elicitation_handler, self.sampling_handler, self.roots)
+                interaction = Interaction(
+                    self.elicitation_handler, self.sampling_handler, self.roots, self.oauth_handler
+                )
                 live.connection = Connection(self.name, self.mcp_config, self.is_stateful, interaction)
                 weakref.finalize(self, _release, live.connection).atexit = False
             return live.connection

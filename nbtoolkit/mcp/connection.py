@@ -69,9 +69,9 @@ class Connection:
         return self.session is not None and self.session.alive
 
     # --------------------------------------------------------------------------------------------- open and close
-    async def connect(self, timeout: float | None = None) -> None:
+    async def connect(self, caller: Caller, timeout: float | None = None) -> None:
         """Open the session, if there is none."""
-        async with self._lock:
+        async with self._lock, self.interaction.called_by(caller, None):
             if not self.alive:
                 await self._open(timeout)
             self.wanted = True
@@ -94,7 +94,7 @@ class Connection:
 
     def _new_session(self) -> Session:
         callbacks = self.interaction.callbacks(self)
-        return Session(self.name, self.config, self.log, self.headers, callbacks, self.drop_list)
+        return Session(self.name, self.config, self.log, self.headers, self.interaction, callbacks, self.drop_list)
 
     async def close(self) -> None:
         """End the session; a client that was never connected has nothing to close."""

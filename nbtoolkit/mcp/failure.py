@@ -95,6 +95,8 @@ def _reason(session: Session, error: BaseException | None) -> str:
             return "no connection within the timeout"
         if isinstance(single, httpx2.TransportError):
             return _transport(single)
+        if type(single).__module__.startswith("mcp.client.auth"):
+            return f"signing in failed: {single}"
     if session.process is None and session.answers.status is not None:
         return _status(session.answers.status, session.answers.reason)
     for single in singles:

@@ -66,7 +66,7 @@ class Answers:
     challenge: str = ""
 
 
-def _client(headers: Headers, answers: Answers, timeout: float | None) -> httpx2.AsyncClient:
+def _client(headers: Headers, answers: Answers, timeout: float | None, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
     import httpx2
 
     class CarryingClient(httpx2.AsyncClient):
@@ -90,19 +90,24 @@ def _client(headers: Headers, answers: Answers, timeout: float | None) -> httpx2
         # No limit on reading: a tool may run as long as it likes, its own limit is execution_timeout.
         timeout=httpx2.Timeout(timeout, read=None),
         event_hooks={"response": [note]},
+        auth=auth,
     )
     client.carried = headers
     return client
 
 
 @asynccontextmanager
-async def http_streams(config: HttpMCPConfig, carried: Headers, answers: Answers) -> AsyncIterator[Any]:
+async def http_streams(
+    config: HttpMCPConfig, carried: Headers, answers: Answers, auth: httpx2.Auth | None = None
+) -> AsyncIterator[Any]:
     """The SDK's transport for the URL, over a client that carries our headers."""
     if config.transport == "sse":
         from mcp.client.sse import sse_client
 
+        given = auth
+
         def factory(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:  # noqa: ARG001
-            return _client(carried, answers, config.timeout)
+            return _client(carried, answers, config.timeout, given)
 
         async with sse_client(config.url, httpx_client_factory=factory) as streams:
             yield streams
@@ -110,7 +115,7 @@ async def http_streams(config: HttpMCPConfig, carried: Headers, answers: Answers
     from mcp.client.streamable_http import streamable_http_client
 
     async with (
-        _client(carried, answers, config.timeout) as client,
+        _client(carried, answers, config.timeout, auth) as client,
         streamable_http_client(config.url, http_client=client, max_sse_event_size=None) as streams,
     ):
         yield streams

@@ -17,8 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
+    import httpx2
+
     from nbtoolkit.mcp.caller import Caller
     from nbtoolkit.mcp.connection import Connection
+    from nbtoolkit.mcp.oauth import SignIn, SignInHandler
 
 __all__ = [
     "Elicitation",
@@ -76,13 +79,16 @@ SamplingHandler: TypeAlias = Callable[[SamplingRequest], Awaitable[str | Mapping
 
 
 class Host(Protocol):
-    """Whoever can ask a person; both may be called in any thread's loop."""
+    """Whoever can ask a person; each may be called in any thread's loop."""
 
     async def elicit(self, question: Elicitation) -> ElicitationAnswer:
         """Show the form or the link; decline or cancel where nobody can answer."""
 
     async def allow_sampling(self, request: SamplingRequest) -> bool:
         """Whether the user's own handler may answer this."""
+
+    async def sign_in(self, request: SignIn) -> str | None:
+        """Show the link and give the address that the browser ended at; None where nobody can or wants to."""
 
 
 _host: Host | None = None
@@ -135,10 +141,14 @@ class Interaction:
         elicitation_handler: ElicitationHandler | None = None,
         sampling_handler: SamplingHandler | None = None,
         roots: list[str | Path] | None = None,
+        oauth_handler: SignInHandler | None = None,
     ) -> None:
         self.elicitation_handler = elicitation_handler
         self.sampling_handler = sampling_handler
         self.roots = roots
+        self.oauth_handler = oauth_handler
+        # How many questions a person has before them.
+        self.asking = 0
         self._calls: list[_Call] = []
         # In the newer era a question comes in its call's own task; in the older it only comes in the session.
         self._current: ContextVar[_Call | None] = ContextVar("nbtoolkit_mcp_call", default=None)
@@ -185,19 +195,36 @@ class Interaction:
 
     async def _put(self, make: Callable[[], Coroutine[Any, Any, T]], gone: T) -> T:
         """Ask where the call came from; a call that ends meanwhile takes its question with it."""
-        call = self._current.get() or (self._calls[-1] if self._calls else None)
-        if call is None:
-            return await make()
-        question = asyncio.ensure_future(call.caller.run(make))
-        call.stop_clock()
-        call.questions.add(question)
+        call = self._current.get()
+        if call not in self._calls:
+            # The session's own tasks still carry the call that opened it.
+            call = self._calls[-1] if self._calls else None
+        question = asyncio.ensure_future(make() if call is None else call.caller.run(make))
+        self.asking += 1
+        if call is not None:
+            call.stop_clock()
+            call.questions.add(question)
         try:
             await asyncio.wait({question})
             return gone if question.cancelled() else question.result()
         finally:
+            self.asking -= 1
             question.cancel()
-            call.questions.discard(question)
-            call.start_clock()
+            if call is not None:
+                call.questions.discard(question)
+                call.start_clock()
+
+    def auth(self, server: str, url: str) -> httpx2.Auth | None:
+        """How to sign in where the server asks for it; None where nobody could."""
+        handler = self.oauth_handler or (getattr(_host, "sign_in", None) if _host is not None else None)
+        if handler is None:
+            return None
+        from nbtoolkit.mcp.oauth import oauth
+
+        async def sign_in(request: SignIn) -> str | None:
+            return await self._put(lambda: _awaited(handler(request)), None)
+
+        return oauth(server, url, sign_in)
 
     # ------------------------------------------------------------------------------------------------- the questions
     async def _elicit(self, server: str, params: Any) -> Any:
@@ -270,6 +297,10 @@ class Interaction:
         return mcp_types.ListRootsResult.model_validate(
             {"roots": [{"uri": root.as_uri(), "name": root.name} for root in roots]}
         )
+
+
+async def _awaited(answer: Awaitable[T]) -> T:
+    return await answer
 
 
 def _fault(schema: dict[str, Any], content: dict[str, Any]) -> str | None:

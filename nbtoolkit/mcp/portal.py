@@ -143,6 +143,10 @@ class Portal:
             self.loop = asyncio.SelectorEventLoop()
         self._mailbox = _mailbox(self.loop)
         self._pid = os.getpid()
+        # The SDK tells of servers' faults in its logs; we tell of them in errors and in the server's own log, and a
+        # traceback in whatever cell runs just then helps nobody. Handlers that the user has set up still hear it.
+        for name in ("mcp", "client"):
+            logging.getLogger(name).addHandler(logging.NullHandler())
         self._started = threading.Event()
         self.thread = threading.Thread(target=self._main, name="nbtoolkit-mcp", daemon=True)
         self.thread.start()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import mcp_types
 
     from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig
+    from nbtoolkit.mcp.interaction import Interaction
     from nbtoolkit.mcp.logs import ServerLog
 
 __all__ = ["Session"]
@@ -31,6 +32,8 @@ logger = logging.getLogger("nbtoolkit.mcp")
 
 # A first start may download a package; a URL's own timeout rules where there is one.
 CONNECT_SECONDS = 60.0
+# How often a start looks whether a person is being asked.
+CONNECT_STEP = 0.25
 # Requests that aren't a tool's run: lists, prompts, resources.
 REQUEST_SECONDS = 60.0
 # A session that hasn't left by itself is cancelled; a stdio server's own steps end before.
@@ -51,6 +54,7 @@ class Session:
         config: StdioMCPConfig | HttpMCPConfig,
         log: ServerLog,
         headers: Headers,
+        interaction: Interaction,
         callbacks: dict[str, Any],
         on_tools_changed: Callable[[], None],
     ) -> None:
@@ -58,6 +62,7 @@ class Session:
         self.config = config
         self.log = log
         self.headers = headers
+        self.interaction = interaction
         self.callbacks = callbacks
         self.on_tools_changed = on_tools_changed
         self.answers = Answers()
@@ -90,17 +95,28 @@ class Session:
             limit = getattr(self.config, "timeout", None) or CONNECT_SECONDS
         self._owner = asyncio.create_task(self._own(), name=f"MCP server {self.name}")
         try:
-            done, _ = await asyncio.wait({self._ready}, timeout=limit)
+            in_time = await self._ready_within(limit)
         except asyncio.CancelledError:
             await self.close()
             raise
-        if not done:
+        if not in_time:
             error = TimeoutError(f"no answer within {limit:g} s")
             await self.close()
             raise explain(self, error, connecting=True)
         if self._ready.exception() is not None:
             await self.close()
             raise explain(self, self.error, connecting=True)
+
+    async def _ready_within(self, limit: float) -> bool:
+        """Wait for the answer; the time in which a person is asked doesn't count."""
+        while limit > 0:
+            step = min(limit, CONNECT_STEP)
+            done, _ = await asyncio.wait({self._ready}, timeout=step)
+            if done:
+                return True
+            if not self.interaction.asking:
+                limit -= step
+        return False
 
     async def _own(self) -> None:
         try:
@@ -151,7 +167,10 @@ class Session:
         if self.config.type == "stdio_mcp":
             self.process = ServerProcess(self.config, self.log)
             return self.process.streams()
-        return http_streams(self.config, self.headers, self.answers)
+        auth = None
+        if not any(name.lower() == "authorization" for name in self.headers.current()):
+            auth = self.interaction.auth(self.name, self.config.url)
+        return http_streams(self.config, self.headers, self.answers, auth)
 
     async def close(self) -> None:
         """End the session, within a bound; nothing that it started is left."""

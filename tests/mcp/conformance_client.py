@@ -12,11 +12,21 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import httpx2
+
 from nbtoolkit.mcp import HttpMCPConfig, MCPClient
+from nbtoolkit.mcp.oauth import SignIn
 
 
 async def accept_defaults(message: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {}
+
+
+async def sign_in(request: SignIn) -> str | None:
+    """Go where a browser would, as far as the way back."""
+    async with httpx2.AsyncClient() as browser:
+        answer = await browser.get(request.url, follow_redirects=False)
+        return answer.headers.get("location")
 
 
 async def initialize(client: MCPClient) -> None:
@@ -42,10 +52,16 @@ SCENARIOS: dict[str, Callable[[MCPClient], Awaitable[None]]] = {
 
 
 async def main() -> None:
-    config = HttpMCPConfig(url=sys.argv[-1])
-    client = MCPClient(name="conformance", is_stateful=True, mcp_config=config, elicitation_handler=accept_defaults)
+    client = MCPClient(
+        name="conformance",
+        is_stateful=True,
+        mcp_config=HttpMCPConfig(url=sys.argv[-1]),
+        elicitation_handler=accept_defaults,
+        oauth_handler=sign_in,
+    )
     async with client:
-        await SCENARIOS[os.environ["MCP_CONFORMANCE_SCENARIO"]](client)
+        # The auth scenarios look at the sign-in, then at a call.
+        await SCENARIOS.get(os.environ["MCP_CONFORMANCE_SCENARIO"], call_them_all)(client)
 
 
 if __name__ == "__main__":

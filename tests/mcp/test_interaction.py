@@ -16,6 +16,7 @@ from mcp.server.mcpserver import Context, Elicit, Resolve
 from pydantic import BaseModel
 
 from nbtoolkit.mcp.interaction import Elicitation, ElicitationAnswer, SamplingRequest, set_host
+from nbtoolkit.mcp.oauth import SignIn
 from nbtoolkit.message import ToolResultState
 from tests.mcp.support import attached, in_memory, said, until, use
 
@@ -158,6 +159,9 @@ class Notebook:
     async def allow_sampling(self, request: SamplingRequest) -> bool:
         self.requests.append(request)
         return self.allow
+
+    async def sign_in(self, request: SignIn) -> str | None:
+        return None
 
 
 @pytest.mark.parametrize("action", ["accept", "decline", "cancel"])

@@ -1,0 +1,209 @@
+"""Signing in: asked for once, tokens kept privately, two ways back from the browser, and a way to say no."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.server import MCPServer
+from mcp.server.auth.provider import (
+    AccessToken,
+    AuthorizationCode,
+    AuthorizationParams,
+    OAuthAuthorizationServerProvider,
+    RefreshToken,
+    construct_redirect_uri,
+)
+from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+
+from nbtoolkit.exception import MCPConnectionError
+from nbtoolkit.mcp import HttpMCPConfig, MCPClient
+from nbtoolkit.mcp.oauth import SignIn, Tokens
+from tests.mcp.support import said, use
+from tests.mcp.web import Web, serving
+
+
+class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
+    """Lets everybody in who comes back with the code."""
+
+    def __init__(self) -> None:
+        self.clients: dict[str, OAuthClientInformationFull] = {}
+        self.codes: dict[str, AuthorizationCode] = {}
+        self.tokens: dict[str, AccessToken] = {}
+
+    async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
+        return self.clients.get(client_id)
+
+    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        self.clients[str(client_info.client_id)] = client_info
+
+    async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
+        code = secrets.token_urlsafe(32)
+        self.codes[code] = AuthorizationCode(
+            code=code,
+            scopes=params.scopes or [],
+            expires_at=time.time() + 60,
+            client_id=str(client.client_id),
+            code_challenge=params.code_challenge,
+            redirect_uri=params.redirect_uri,
+            redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly,
+            resource=params.resource,
+        )
+        return construct_redirect_uri(str(params.redirect_uri), code=code, state=params.state)
+
+    async def load_authorization_code(self, client: Any, authorization_code: str) -> AuthorizationCode | None:
+        return self.codes.get(authorization_code)
+
+    async def exchange_authorization_code(self, client: Any, authorization_code: AuthorizationCode) -> OAuthToken:
+        token = secrets.token_urlsafe(32)
+        self.tokens[token] = AccessToken(
+            token=token,
+            client_id=str(client.client_id),
+            scopes=authorization_code.scopes,
+            resource=authorization_code.resource,
+        )
+        return OAuthToken(access_token=token, token_type="Bearer", expires_in=3600)
+
+    async def load_access_token(self, token: str) -> AccessToken | None:
+        return self.tokens.get(token)
+
+    async def load_refresh_token(self, client: Any, refresh_token: str) -> None:
+        return None
+
+    async def exchange_refresh_token(self, client: Any, refresh_token: RefreshToken, scopes: list[str]) -> OAuthToken:
+        raise NotImplementedError
+
+    async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    """A server that wants a sign-in, and an empty place for tokens."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    settings = AuthSettings.model_validate(
+        {
+            "issuer_url": url,
+            "resource_server_url": f"{url}/mcp",
+            "validate_token_resource": True,
+            "client_registration_options": ClientRegistrationOptions(enabled=True),
+        }
+    )
+    server = MCPServer("guarded", auth_server_provider=Provider(), auth=settings)
+
+    @server.tool()
+    def secret() -> str:
+        return "the secret"
+
+    with serving(server.streamable_http_app(), port) as web:
+        yield web
+
+
+def client(web: Web, handler: Any, **options: Any) -> MCPClient:
+    config = HttpMCPConfig(url=f"{web.url}/mcp", timeout=10, **options)
+    return MCPClient(name="guarded", is_stateful=True, mcp_config=config, oauth_handler=handler)
+
+
+async def way_back(request: SignIn) -> str:
+    """Go where the browser goes, up to the address that it would be sent back to."""
+    async with httpx2.AsyncClient() as browser:
+        answer = await browser.get(request.url, follow_redirects=False)
+        return str(answer.headers["location"])
+
+
+def test_the_pasted_address_signs_in_and_the_next_client_needs_no_more(guarded: Web, tmp_path: Path) -> None:
+    asked: list[SignIn] = []
+
+    async def paste(request: SignIn) -> str:
+        asked.append(request)
+        return await way_back(request)
+
+    async def scenario() -> None:
+        for _ in range(2):
+            async with client(guarded, paste) as made:
+                assert said(await use(made, "secret")) == "the secret"
+        assert len(asked) == 1
+        assert asked[0].server == "guarded"
+
+    asyncio.run(scenario())
+    [file] = (tmp_path / "nbtoolkit" / "oauth").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_browser_on_the_same_machine_comes_back_by_itself(guarded: Web) -> None:
+    browsers: list[asyncio.Task[str]] = []
+
+    async def browse(address: str) -> str:
+        async with httpx2.AsyncClient() as browser:
+            return (await browser.get(address)).text
+
+    async def open_browser(request: SignIn) -> str | None:
+        browsers.append(asyncio.create_task(browse(await way_back(request))))
+        # The person pastes nothing; the form stays open until it is taken away.
+        await asyncio.sleep(600)
+        return None
+
+    async def scenario() -> None:
+        async with client(guarded, open_browser) as made:
+            assert said(await use(made, "secret")) == "the secret"
+            assert await browsers[0] == "You are signed in, and can close this page."
+
+    asyncio.run(scenario())
+
+
+def test_the_time_at_the_sign_in_is_not_the_servers(guarded: Web) -> None:
+    async def slow(request: SignIn) -> str:
+        await asyncio.sleep(1.5)
+        return await way_back(request)
+
+    async def scenario() -> None:
+        made = client(guarded, slow)
+        await made.connect(timeout=1.0)
+        await made.close()
+
+    asyncio.run(scenario())
+
+
+def test_declining_is_said_in_the_error(guarded: Web) -> None:
+    async def decline(request: SignIn) -> None:
+        return None
+
+    with pytest.raises(MCPConnectionError, match="the sign-in was declined"):
+        asyncio.run(client(guarded, decline).connect())
+
+
+def test_without_anybody_to_sign_in_the_refusal_says_what_is_missing(guarded: Web) -> None:
+    with pytest.raises(MCPConnectionError, match="answered 401"):
+        asyncio.run(client(guarded, None).connect())
+
+
+def test_a_token_of_the_configuration_is_used_as_it_is(guarded: Web) -> None:
+    async def never(request: SignIn) -> str:
+        raise AssertionError("nobody asks where a token was given")
+
+    with pytest.raises(MCPConnectionError, match="answered 401"):
+        asyncio.run(client(guarded, never, headers={"authorization": "Bearer stale"}).connect())
+
+
+def test_signing_out_forgets_the_tokens(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        tokens = Tokens("https://a.example/mcp?x=1", tmp_path)
+        assert await tokens.get_tokens() is None
+        await tokens.set_tokens(OAuthToken(access_token="t", token_type="Bearer"))
+        assert (await Tokens("https://a.example/mcp", tmp_path).get_tokens()).access_token == "t"
+        tokens.forget()
+        assert await tokens.get_tokens() is None
+
+    asyncio.run(scenario())
