@@ -27,6 +27,8 @@ GRACE_SECONDS = 0.5
 TERM_SECONDS = 1.0
 
 _PROC = Path("/proc")
+# Windows knows none; servers there die with the job object that the SDK puts them in.
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 def started(pid: int | str) -> str | None:
@@ -67,7 +69,7 @@ def marked() -> Iterable[tuple[int, str]]:
                 yield int(entry), variable[len(needle) :].decode(errors="replace")
 
 
-def kill_marked(prefix: str, number: int = signal.SIGKILL) -> int:
+def kill_marked(prefix: str, number: int = KILL) -> int:
     """Signal every process whose mark starts so; how many there were."""
     count = 0
     for pid, mark in marked():
@@ -86,7 +88,7 @@ def sweep() -> int:
         if its_namespace != namespace or not owner_pid.isdigit() or pid == os.getpid():
             continue
         if started(owner_pid) != owner_started:
-            count += _signal(os.kill, pid, signal.SIGKILL)
+            count += _signal(os.kill, pid, KILL)
     return count
 
 
@@ -128,7 +130,7 @@ def _end(groups: set[int], mark: str) -> None:
     def alive() -> bool:
         return any(_signal(os.killpg, group, 0) for group in groups) or any(m.startswith(mark) for _, m in marked())
 
-    for number, seconds in ((None, GRACE_SECONDS), (signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, 0.0)):
+    for number, seconds in ((None, GRACE_SECONDS), (signal.SIGTERM, TERM_SECONDS), (KILL, 0.0)):
         if number is not None:
             for group in groups:
                 _signal(os.killpg, group, number)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from nbtoolkit.mcp.config import StdioMCPConfig
     from nbtoolkit.mcp.logs import ServerLog
 
-__all__ = ["ServerProcess", "find_command"]
+__all__ = ["ServerProcess", "find_command", "sdk_streams"]
 
 logger = logging.getLogger("nbtoolkit.mcp")
 
@@ -212,6 +212,24 @@ async def _drain(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ConnectionError, RuntimeError):
         while await process.stdout.read(CHUNK):
             pass
+
+
+@contextlib.asynccontextmanager
+async def sdk_streams(config: StdioMCPConfig, log: ServerLog) -> AsyncIterator[Any]:
+    """The SDK's own transport, where processes can't be grouped as ours does; its job object ends them all."""
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    parameters = StdioServerParameters(
+        command=find_command(config),
+        args=config.args or [],
+        env=config.env,
+        cwd=config.cwd,
+        encoding_error_handler=config.encoding_error_handler,
+    )
+    log.begin(f"started: {config.describe()}")
+    with Path(log.path or os.devnull).open("a", encoding="utf-8") as errlog:  # noqa: ASYNC230 - a local file
+        async with stdio_client(parameters, errlog=errlog) as streams:
+            yield streams
 
 
 class _Stream:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.mcp.failure import explain
 from nbtoolkit.mcp.http import Answers, Headers, http_streams
-from nbtoolkit.mcp.process import ServerProcess
+from nbtoolkit.mcp.process import ServerProcess, sdk_streams
 
 if TYPE_CHECKING:
     import mcp
@@ -165,6 +166,8 @@ class Session:
 
     def _transport(self) -> Any:
         if self.config.type == "stdio_mcp":
+            if sys.platform == "win32":
+                return sdk_streams(self.config, self.log)
             self.process = ServerProcess(self.config, self.log)
             return self.process.streams()
         auth = None

@@ -345,3 +345,20 @@ def test_a_flood_on_stderr_neither_blocks_the_server_nor_fills_the_disk(
     files = list(tmp_path.rglob("plain-*"))
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
     assert 0 < sum(file.stat().st_size for file in files) <= 2_200_000
+
+
+def test_the_sdks_own_transport_serves_where_processes_can_not_be_grouped(tmp_path: Path) -> None:
+    import mcp
+
+    from nbtoolkit.mcp.logs import ServerLog
+    from nbtoolkit.mcp.process import sdk_streams
+
+    async def scenario() -> None:
+        config = plain().mcp_config
+        assert isinstance(config, StdioMCPConfig)
+        async with mcp.Client(sdk_streams(config, ServerLog("plain", tmp_path))) as client:
+            result = await client.call_tool("echo", {"text": "hi"})
+            assert result.content[0].type == "text"
+            assert result.content[0].text == "hi"
+
+    asyncio.run(scenario())
