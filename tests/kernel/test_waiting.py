@@ -169,6 +169,14 @@ def test_a_task_that_outlives_its_cell_can_be_answered(any_page: FrontEnd) -> No
     assert page.run("print(await task)").ok().text == "a: allowed\n"
 
 
+def test_a_thread_that_outlives_its_cell_can_be_answered(any_page: FrontEnd) -> None:
+    page = any_page
+    code = "got = []\nt = threading.Thread(target=lambda: got.append(stub.ask_sync('a')))\nt.start()\ntime.sleep(0.2)"
+    cell = page.run(code).ok()
+    page.click("Allow a", cell)
+    assert page.run("t.join(10)\nprint(got)").ok().text == "['a: allowed']\n"
+
+
 def test_output_before_the_question_stands_before_it(any_page: FrontEnd) -> None:
     cell = any_page.run("print('before', end='')\nprint(stub.ask_sync('a'))")
     any_page.click("Allow a", cell)
@@ -248,9 +256,13 @@ def test_a_worker_below_a_plain_join_is_denied_where_no_click_can_arrive(
     open_page: Callable[..., FrontEnd], kernel: KernelProcess
 ) -> None:
     page = open_page()
-    code = "t = threading.Thread(target=lambda: got.append(stub.ask_sync('a', attend=1)))\nt.start()\nt.join()"
+    attend = 15 if page.subshells else 1
+    code = f"t = threading.Thread(target=lambda: got.append(stub.ask_sync('a', attend={attend})))\nt.start()\nt.join()"
     cell = page.run(f"got = []\n{code}\nprint(got)")
     if page.subshells:
+        page.until(
+            lambda: page._subshell, "the subshell"
+        )  # what is sent before goes to the main shell, which is blocked
         page.click("Allow a", cell)
         assert "a: allowed" in cell.ok().text
     else:
