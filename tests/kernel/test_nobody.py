@@ -138,6 +138,7 @@ def test_a_kernel_whose_inside_is_different_is_neither_pumped_nor_filtered(open_
     try:
         if page.subshells:  # a native way remains
             cell = page.run(CLICKED)
+            page.until(lambda: page._subshell, "the subshell")
             page.click("Allow a", cell)
         else:
             cell = page.run(SYNC)
