@@ -32,11 +32,97 @@ _NO, _UNKNOWN, _YES = Match.NO, Match.UNKNOWN, Match.YES
 
 # The second word belongs to the command's name.
 _SUBCOMMANDS = frozenset(
-    ["git", "pip", "pip3", "npm", "pnpm", "yarn", "docker", "podman", "kubectl", "conda", "mamba", "uv", "poetry", "cargo", "go", "gh", "glab", "dvc", "mlflow", "jupyter", "brew", "apt", "apt-get", "dnf", "yum", "systemctl", "make", "just", "hatch", "pdm", "terraform", "helm", "aws", "gcloud", "az", "rustup", "bun", "deno", "ruff", "wandb", "kaggle", "dbt", "snow"]
+    [
+        "git",
+        "pip",
+        "pip3",
+        "npm",
+        "pnpm",
+        "yarn",
+        "docker",
+        "podman",
+        "kubectl",
+        "conda",
+        "mamba",
+        "uv",
+        "poetry",
+        "cargo",
+        "go",
+        "gh",
+        "glab",
+        "dvc",
+        "mlflow",
+        "jupyter",
+        "brew",
+        "apt",
+        "apt-get",
+        "dnf",
+        "yum",
+        "systemctl",
+        "make",
+        "just",
+        "hatch",
+        "pdm",
+        "terraform",
+        "helm",
+        "aws",
+        "gcloud",
+        "az",
+        "rustup",
+        "bun",
+        "deno",
+        "ruff",
+        "wandb",
+        "kaggle",
+        "dbt",
+        "snow",
+    ]
 )
 # A rule for any words behind these would allow everything.
 _ANYTHING = SHELLS | frozenset(
-    ["sudo", "doas", "env", "xargs", "eval", "exec", "source", ".", "python", "python3", "python2", "perl", "ruby", "node", "deno", "bun", "Rscript", "R", "julia", "php", "lua", "awk", "gawk", "find", "ssh", "parallel", "watch", "time", "command", "timeout", "nohup", "nice", "trap", "su", "busybox", "dd", "rm", "curl", "wget", "osascript", "tee"]
+    [
+        "sudo",
+        "doas",
+        "env",
+        "xargs",
+        "eval",
+        "exec",
+        "source",
+        ".",
+        "python",
+        "python3",
+        "python2",
+        "perl",
+        "ruby",
+        "node",
+        "deno",
+        "bun",
+        "Rscript",
+        "R",
+        "julia",
+        "php",
+        "lua",
+        "awk",
+        "gawk",
+        "find",
+        "ssh",
+        "parallel",
+        "watch",
+        "time",
+        "command",
+        "timeout",
+        "nohup",
+        "nice",
+        "trap",
+        "su",
+        "busybox",
+        "dd",
+        "rm",
+        "curl",
+        "wget",
+        "osascript",
+        "tee",
+    ]
 )
 
 
@@ -238,7 +324,6 @@ def suggest(args: Sequence[Argument], allowed: Form | None) -> PermissionRule | 
     text = " ".join(shlex.quote(word) if re.search(r"[\s'\"\\$`()*]|^$|:$", word) else word for word in chosen)
     if "\n" in text or len(text) > 300:
         return None
-    rule = PermissionRule(
+    return PermissionRule(
         tool_name="Bash", rule_content=f"{text}:*" if open_end else text, behavior=PermissionBehavior.ALLOW
     )
-    return rule

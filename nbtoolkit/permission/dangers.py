@@ -22,19 +22,59 @@ __all__ = ["INTERPRETERS", "danger"]
 
 INTERPRETERS = (
     frozenset(
-        ["python", "python2", "python3", "ipython", "perl", "ruby", "node", "deno", "bun", "Rscript", "R", "julia", "php", "lua", "awk", "gawk", "mawk", "sed", "sqlite3", "psql", "mysql", "duckdb", "jq", "osascript"]
+        [
+            "python",
+            "python2",
+            "python3",
+            "ipython",
+            "perl",
+            "ruby",
+            "node",
+            "deno",
+            "bun",
+            "Rscript",
+            "R",
+            "julia",
+            "php",
+            "lua",
+            "awk",
+            "gawk",
+            "mawk",
+            "sed",
+            "sqlite3",
+            "psql",
+            "mysql",
+            "duckdb",
+            "jq",
+            "osascript",
+        ]
     )
     | SHELLS
 )
 
 _ALWAYS = {
     **dict.fromkeys(
-        ["mkfs", "fdisk", "sfdisk", "cfdisk", "parted", "sgdisk", "wipefs", "blkdiscard", "mkswap", "lvremove", "vgremove", "pvremove"],
+        [
+            "mkfs",
+            "fdisk",
+            "sfdisk",
+            "cfdisk",
+            "parted",
+            "sgdisk",
+            "wipefs",
+            "blkdiscard",
+            "mkswap",
+            "lvremove",
+            "vgremove",
+            "pvremove",
+        ],
         "it changes disks",
     ),
     **dict.fromkeys(["shutdown", "reboot", "halt", "poweroff", "init", "telinit"], "it stops the computer"),
     **dict.fromkeys(["shred", "srm"], "it destroys files for good"),
-    **dict.fromkeys(["userdel", "groupdel", "deluser", "visudo", "passwd", "chpasswd", "usermod"], "it changes who may log in"),
+    **dict.fromkeys(
+        ["userdel", "groupdel", "deluser", "visudo", "passwd", "chpasswd", "usermod"], "it changes who may log in"
+    ),
     **dict.fromkeys(["insmod", "modprobe", "rmmod", "killall5"], "it changes the running system"),
     **dict.fromkeys(["alias", "enable", "shopt"], "it changes what commands mean"),
     **dict.fromkeys(["history", "fc"], "it reads or repeats the shell's history"),
@@ -147,8 +187,7 @@ def _assigns(args: Sequence[Argument]) -> str | None:
             if (
                 UNKNOWN in variable
                 or (each.splits and "=" not in value.text)
-                or (value.pattern is not None
-                and "=" not in value.text)
+                or (value.pattern is not None and "=" not in value.text)
             ):
                 return "what it sets isn't known until it runs"
             if changes_what_runs(variable):
@@ -170,7 +209,7 @@ def _rm(
 
 
 def _owner(
-    name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]
+    _name: str, args: Sequence[Argument], words: list[str | None], _folders: Sequence[str], cwds: Sequence[str]
 ) -> str | None:
     if not any(word is not None and _RECURSIVE.match(word) for word in words):
         return None
@@ -179,7 +218,7 @@ def _owner(
 
 
 def _find(
-    name: str, args: Sequence[Argument], words: list[str | None], folders: Sequence[str], cwds: Sequence[str]
+    _name: str, args: Sequence[Argument], words: list[str | None], _folders: Sequence[str], cwds: Sequence[str]
 ) -> str | None:
     if "-delete" not in words:
         return None
@@ -192,23 +231,23 @@ def _system_target(args: Sequence[Argument], folders: Sequence[str], cwds: Seque
     for each in args:
         texts = [value.text for value in each.values if UNKNOWN not in value.text] + list(each.guesses)
         for text in texts:
-            if text.startswith("-") or not text:
-                continue
-            head, _, tail = text.rstrip("/").rpartition("/")
-            everything = tail in ("*", ".*", "{*,.*}", "**")
-            if everything:
-                text = head or ("/" if text.startswith("/") else ".")
-            for cwd in cwds or ("/",):
-                if not cwds and not text.startswith("/"):
-                    continue
-                found = resolve(text, cwd)
-                if found is None:
-                    continue
-                for path in found:
-                    if system_folder(path):
-                        return f"{path}, a folder of the system or a home"
-                    if not everything and any(inside(folder, (path,)) for folder in folders):
-                        return f"{path}, which holds a working directory"
+            if text and not text.startswith("-"):
+                found = _system_folder(text, folders, cwds)
+                if found is not None:
+                    return found
+    return None
+
+
+def _system_folder(text: str, folders: Sequence[str], cwds: Sequence[str]) -> str | None:
+    head, _, tail = text.rstrip("/").rpartition("/")
+    everything = tail in ("*", ".*", "{*,.*}", "**")
+    folder = (head or ("/" if text.startswith("/") else ".")) if everything else text
+    starts = cwds or (("/",) if folder.startswith("/") else ())
+    for path in (each for cwd in starts for each in resolve(folder, cwd) or ()):
+        if system_folder(path):
+            return f"{path}, a folder of the system or a home"
+        if not everything and any(inside(each, (path,)) for each in folders):
+            return f"{path}, which holds a working directory"
     return None
 
 
@@ -239,7 +278,7 @@ def _git(_name: str, args: Sequence[Argument], _words: list[str | None], *_: obj
         word = each.static or ""
         if subcommand in ("clone", "fetch", "pull", "ls-remote", "push", "archive") and (
             word.startswith(("-u", "--exec", "--upload-pack", "--receive-pack", "-c", "--config", "ext::"))
-            and not (subcommand == "push" and word in ("-u",))
+            and not (subcommand == "push" and word == "-u")
         ):
             return f"git {subcommand} {word[:40]} can run another program"
         if subcommand == "grep" and word.startswith("-O"):

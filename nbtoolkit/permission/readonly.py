@@ -74,13 +74,13 @@ def parse_spec(text: str) -> Spec:
     optional: set[str] = set()
     numeric = False
     for token in flags.split():
-        if token == "NUM":
+        if token == "NUM":  # noqa: S105 - a word of the table
             numeric = True
         elif token.startswith("@"):
             alone.update(f"-{letter}" for letter in token[1:])
         elif token[-1] in "=<>":
             valued[token[:-1]] = token[-1]
-        elif token[-1] == "?" and token != "-?":
+        elif token[-1] == "?" and token != "-?":  # noqa: S105
             optional.add(token[:-1])
         else:
             alone.add(token)
@@ -119,14 +119,11 @@ def scan(spec: Spec, args: Sequence[Argument]) -> Scan | None:
             result.operands.append(argument)
             continue
         if word is None:
-            if could_be_option(argument):
-                # A glob's files may be called like options; the judge looks at the files themselves.
-                if (
-                    argument.splits
-                    or any(v.pattern is None for v in argument.values)
-                    or any(v.text[:1] == "-" for v in argument.values)
-                ):
-                    return None
+            # A glob's files may be called like options; the judge looks at the files themselves.
+            if could_be_option(argument) and (
+                argument.splits or any(v.pattern is None or v.text[:1] == "-" for v in argument.values)
+            ):
+                return None
             result.operands.append(argument)
             continue
         if word == "--":
@@ -335,10 +332,80 @@ def _jq(args: Sequence[Argument]) -> Reading | None:
 
 
 _FIND_ALONE = frozenset(
-    ["-print", "-print0", "-ls", "-prune", "-quit", "-o", "-or", "-a", "-and", "-not", "!", "(", ")", ",", "-depth", "-d", "-mount", "-xdev", "-empty", "-true", "-false", "-follow", "-daystart", "-noleaf", "-nouser", "-nogroup", "-readable", "-writable", "-executable", "-ignore_readdir_race", "-noignore_readdir_race", "-H", "-L", "-P"]
+    [
+        "-print",
+        "-print0",
+        "-ls",
+        "-prune",
+        "-quit",
+        "-o",
+        "-or",
+        "-a",
+        "-and",
+        "-not",
+        "!",
+        "(",
+        ")",
+        ",",
+        "-depth",
+        "-d",
+        "-mount",
+        "-xdev",
+        "-empty",
+        "-true",
+        "-false",
+        "-follow",
+        "-daystart",
+        "-noleaf",
+        "-nouser",
+        "-nogroup",
+        "-readable",
+        "-writable",
+        "-executable",
+        "-ignore_readdir_race",
+        "-noignore_readdir_race",
+        "-H",
+        "-L",
+        "-P",
+    ]
 )
 _FIND_VALUED = frozenset(
-    ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-regextype", "-type", "-xtype", "-size", "-mtime", "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-maxdepth", "-mindepth", "-perm", "-user", "-group", "-uid", "-gid", "-links", "-inum", "-lname", "-ilname", "-printf", "-fstype", "-used", "-newermt", "-D"]
+    [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-iwholename",
+        "-regex",
+        "-iregex",
+        "-regextype",
+        "-type",
+        "-xtype",
+        "-size",
+        "-mtime",
+        "-atime",
+        "-ctime",
+        "-mmin",
+        "-amin",
+        "-cmin",
+        "-maxdepth",
+        "-mindepth",
+        "-perm",
+        "-user",
+        "-group",
+        "-uid",
+        "-gid",
+        "-links",
+        "-inum",
+        "-lname",
+        "-ilname",
+        "-printf",
+        "-fstype",
+        "-used",
+        "-newermt",
+        "-D",
+    ]
 )
 _FIND_FILES = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 
@@ -557,5 +624,25 @@ _SPECIAL: dict[str, _Special] = {
     "return": _nothing,
     "exit": _nothing,
     "wait": _nothing,
-    **dict.fromkeys(("python", "python3", "node", "npm", "ruff", "mypy", "pytest", "uv", "cargo", "rustc", "gcc", "docker", "R", "julia", "ipython", "poetry"), _version_only),
+    **dict.fromkeys(
+        (
+            "python",
+            "python3",
+            "node",
+            "npm",
+            "ruff",
+            "mypy",
+            "pytest",
+            "uv",
+            "cargo",
+            "rustc",
+            "gcc",
+            "docker",
+            "R",
+            "julia",
+            "ipython",
+            "poetry",
+        ),
+        _version_only,
+    ),
 }

@@ -102,21 +102,11 @@ def git_words(args: Sequence[Argument]) -> tuple[list[Argument], list[Argument]]
 def git_reading(args: Sequence[Argument]) -> Reading | None:
     """What a git command reads, where it is known to do nothing else."""
     options, rest = git_words(args)
-    folder: Argument | None = None
-    at = 0
-    while at < len(options):
-        word = options[at].static
-        if word == "-C" and at + 1 < len(options) and folder is None:
-            folder = options[at + 1]
-            at += 2
-        elif word in _GIT_ALONE:
-            at += 1
-        elif word == "--version" and not rest:
-            return Reading()
-        else:
-            return None
     words = [each.static for each in rest]
-    if not words or words[0] is None:
+    if not words and [each.static for each in options] == ["--version"]:
+        return Reading()
+    folders = _folders(options)
+    if folders is None or not words or words[0] is None:
         return None
     spec = _TWO_WORDS.get((words[0], words[1] or "")) if len(words) > 1 else None
     skip = 1
@@ -131,11 +121,9 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
     if found is None or "--no-index" in found.flags:
         # With --no-index the words are any files; better asked than guessed.
         return None
-    result = Reading()
-    if folder is not None:
-        result.paths.append((folder, "name"))
+    result = Reading(paths=[(each, "name") for each in folders])
     kind = parsed.operands
-    if kind == "none" or kind == "=":
+    if kind in {"none", "="}:
         return None if found.operands else result
     if kind.startswith("="):
         return result if all(each.static in kind[1:].split("|") for each in found.operands) else None
@@ -145,6 +133,22 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
     result.paths.extend((each, "name") for each in found.operands if _like_a_path(each))
     result.unknown_paths = any(not each.known for each in found.operands)
     return result
+
+
+def _folders(options: Sequence[Argument]) -> list[Argument] | None:
+    """The folder of ``-C``; None where an option in front of the subcommand isn't known to be harmless."""
+    folders: list[Argument] = []
+    at = 0
+    while at < len(options):
+        word = options[at].static
+        if word == "-C" and at + 1 < len(options) and not folders:
+            folders.append(options[at + 1])
+            at += 2
+        elif word in _GIT_ALONE:
+            at += 1
+        else:
+            return None
+    return folders
 
 
 def _like_a_path(argument: Argument) -> bool:

@@ -176,7 +176,45 @@ _PROC = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem|root|fd|map_file
 _GLOB = re.compile(r"[*?\[]")
 # Folders that make up a system: never a working directory by default, never removed unasked.
 _SYSTEM = frozenset(
-    ["/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/usr/bin", "/usr/lib", "/usr/local", "/usr/local/bin", "/usr/sbin", "/usr/share", "/var/lib", "/var/log", "/Users", "/Applications", "/Library", "/System", "/private", "/private/etc", "/private/var", "/private/tmp"]
+    [
+        "/",
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/home",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/media",
+        "/mnt",
+        "/opt",
+        "/proc",
+        "/root",
+        "/run",
+        "/sbin",
+        "/srv",
+        "/sys",
+        "/tmp",  # noqa: S108 - named, not used
+        "/usr",
+        "/var",
+        "/usr/bin",
+        "/usr/lib",
+        "/usr/local",
+        "/usr/local/bin",
+        "/usr/sbin",
+        "/usr/share",
+        "/var/lib",
+        "/var/log",
+        "/Users",
+        "/Applications",
+        "/Library",
+        "/System",
+        "/private",
+        "/private/etc",
+        "/private/var",
+        "/private/tmp",
+    ]
 )
 # Nobody's home, but a folder that people do start notebooks in.
 _SHARED = frozenset({"/tmp", "/private/tmp"})  # noqa: S108
@@ -380,9 +418,9 @@ class _Names:
                 if part in exact:
                     return exact[part]
         for suffix, name, what in self._long:
-            if folded.endswith(suffix) if self._whole else f"{suffix}/" in f"{folded}/":
-                if not name.startswith("/") or folded.startswith(suffix):
-                    return name, what
+            fits = folded.endswith(suffix) if self._whole else f"{suffix}/" in f"{folded}/"
+            if fits and (not name.startswith("/") or folded.startswith(suffix)):
+                return name, what
         if self._globs:
             tail = parts[-1]
             for expression, name, what in self._globs:

@@ -36,6 +36,8 @@ MAX_SCRIPTS = 4
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _MOVERS = frozenset({"cd", "pushd", "popd"})
 _TRICKS = frozenset({"eval", "source", ".", "trap"})
+
+
 def judge_line(
     source: str, *, cwd: str, folders: Sequence[str], places: Places, base: str = "", file_rules: bool = True
 ) -> list[Subject]:
@@ -366,8 +368,6 @@ class _Judge(PathJudge):
             )
         subject = self.path(argument, access, None, cwds)
         return None if subject is None else replace(subject, text=redirect.raw)
-
-
 
 
 def _word(text: str) -> Argument:

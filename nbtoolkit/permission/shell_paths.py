@@ -180,6 +180,7 @@ class PathJudge:
         return subject
 
     def part_reason(self, part: str) -> str | None:
+        """What one part of a path could name, what is unknown in it taken as a star."""
         if UNKNOWN not in part:
             return self.places.reason((f"/{part}",), "name")
         return self.places.could_match(part.replace(UNKNOWN, "*"))
@@ -253,9 +254,7 @@ class PathJudge:
         if unknown is not None:
             # It may be the file that a rule about files names.
             found.append(
-                PathSubject(
-                    kind="name", text=unknown.word.raw, within=at, tool_names=(*READERS, *WRITERS), exact=False
-                )
+                PathSubject(kind="name", text=unknown.word.raw, within=at, tool_names=(*READERS, *WRITERS), exact=False)
             )
         return [each if each.safety else replace(each, effect=Effect.OTHER, why=None) for each in found]
 

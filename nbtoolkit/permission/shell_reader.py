@@ -218,6 +218,7 @@ class Reader(WordReader):
         self.trailing_redirects()
 
     def compound(self, word: str) -> None:
+        """A command that holds others, by the word that opens it."""
         self.joined, joined = word, self.joined
         outer, self.conditional = self.conditional, self.conditional or word != "{" or joined in ("&&", "||")
         self.compound_kind(word, joined)
@@ -244,7 +245,7 @@ class Reader(WordReader):
                 raise Unreadable("an if isn't closed")
         elif word in ("while", "until"):
             self.pos += 5
-            self.looped(lambda: (self.block("do"), self.block("done")))
+            self.looped(self.condition_and_body)
         elif word in ("for", "select"):
             self.for_loop(word)
         elif word == "case":
@@ -271,12 +272,19 @@ class Reader(WordReader):
         if found != closer:
             raise Unreadable(f"{closer!r} is missing")
 
-    def looped(self, read: Callable[[], object]) -> None:
+    def looped(self, read: Callable[[], None]) -> None:
+        """Read what may run more than once."""
         outer, self.repeats = self.repeats, True
         read()
         self.repeats = outer
 
+    def condition_and_body(self) -> None:
+        """What while and until repeat."""
+        self.block("do")
+        self.block("done")
+
     def for_loop(self, word: str) -> None:
+        """``for`` and ``select``: over words, or counting."""
         self.pos += len(word)
         self.blanks()
         if self.source.startswith("((", self.pos, self.end):
@@ -305,6 +313,7 @@ class Reader(WordReader):
         self.after_for_words()
 
     def after_for_words(self) -> None:
+        """The body of a ``for``."""
         if self.operator() == ";":
             self.pos += 1
         self.newlines()
@@ -314,6 +323,7 @@ class Reader(WordReader):
         self.looped(lambda: self.block("done"))
 
     def case(self) -> None:
+        """``case WORD in PATTERN) commands;; … esac``."""
         self.pos += 4
         self.blanks()
         self.next_words()
@@ -346,6 +356,7 @@ class Reader(WordReader):
                 raise Unreadable("a case isn't closed")
 
     def function(self, name: str) -> None:
+        """A function's body; it is judged where it stands."""
         self.line.functions[name] = self.pos
         self.newlines()
         if self.operator() != "(" and self.keyword() not in ("{", "if", "for", "while", "until", "case", "[["):
@@ -355,6 +366,7 @@ class Reader(WordReader):
         self.conditional = outer
 
     def trailing_redirects(self) -> None:
+        """The redirects of a group, a loop or a subshell."""
         command = self.new_command("redirects")
         while True:
             self.blanks()
@@ -365,10 +377,12 @@ class Reader(WordReader):
             self.line.commands.append(command)
 
     def new_command(self, kind: str = "command") -> SimpleCommand:
+        """A command that begins here."""
         return SimpleCommand(
             self.pos,
             scope=self.scope,
-            repeats=self.repeats, conditional=self.conditional,
+            repeats=self.repeats,
+            conditional=self.conditional,
             joined=self.joined,
             kind=kind,  # type: ignore[arg-type]
         )
@@ -418,6 +432,7 @@ class Reader(WordReader):
         return words
 
     def assignment(self, command: SimpleCommand) -> bool:
+        """Take an assignment, if one stands here."""
         match = _ASSIGNMENT.match(self.source, self.pos, self.end)
         if match is None:
             if _ELEMENT.match(self.source, self.pos, self.end):
@@ -452,6 +467,7 @@ class Reader(WordReader):
 
     # ----------------------------------------------------------------------------------------------- redirects
     def redirect(self, command: SimpleCommand) -> bool:
+        """Take a redirect, if one stands here."""
         start = self.pos
         named = _NAMED_FD.match(self.source, self.pos, self.end)
         if named is not None:
@@ -485,11 +501,13 @@ class Reader(WordReader):
         return True
 
     def blanks_only(self) -> None:
+        """Go past blanks and line continuations."""
         match = _BLANK.match(self.source, self.pos, self.end)
         assert match is not None
         self.pos = match.end()
 
     def heredoc_body(self, delimiter: str, expands: bool, tabs: bool) -> None:
+        """Read the lines of a here-document up to its delimiter."""
         while self.pos <= self.end:
             stop = self.source.find("\n", self.pos, self.end)
             stop = self.end if stop < 0 else stop
@@ -555,6 +573,7 @@ class Reader(WordReader):
                 self.arithmetic_word(word)
 
     def arithmetic_word(self, word: Word) -> None:
+        """Note what a word of an arithmetic comparison evaluates."""
         for part in word.parts:
             if part.kind in ("text", "glob"):
                 self.arithmetic_names(part.text)
@@ -562,6 +581,7 @@ class Reader(WordReader):
                 self.line.arithmetic.append(part.text if part.kind == "var" else "")
 
     def arithmetic_command(self) -> None:
+        """``(( … ))``."""
         command = self.new_command("arithmetic")
         self.line.commands.append(command)
         self.pos += 2

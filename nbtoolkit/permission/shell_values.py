@@ -172,8 +172,8 @@ class Variables:
         values = [Value("", "")]
         globbed = splits = guessed = False
         guess = ""
-        for at, part in enumerate(parts):
-            alternatives, part_splits, part_glob, part_guess = self._part(part, at)
+        for part in parts:
+            alternatives, part_splits, part_glob, part_guess = self._part(part)
             splits = splits or part_splits
             globbed = globbed or part_glob
             guessed = guessed or part_guess is not None
@@ -187,7 +187,7 @@ class Variables:
         unique = tuple(dict.fromkeys(values))
         return Argument(word, unique, splits, (guess,) if guessed and UNKNOWN not in guess else ())
 
-    def _part(self, part: Part, at: int) -> tuple[list[Value], bool, bool, str | None]:
+    def _part(self, part: Part) -> tuple[list[Value], bool, bool, str | None]:
         """The values of one part; whether it splits, is a glob; and what it would be by the environment."""
         if part.kind == "text":
             return [Value(part.text)], False, False, None
@@ -260,7 +260,7 @@ def expand_files(pattern: str, folder: str) -> list[str] | None:
     if sum(map(has_magic, pattern.split("/"))) > MOST_GLOB_PARTS:
         return None
     found: list[str] = []
-    for path in glob.iglob(pattern, root_dir=None if os.path.isabs(pattern) else folder):  # noqa: PTH117
+    for path in glob.iglob(pattern, root_dir=None if os.path.isabs(pattern) else folder):  # noqa: PTH117  # noqa: PTH207 - stops in the middle
         found.append(path)
         if len(found) > MOST_FILES:
             return None

@@ -77,28 +77,32 @@ class WordReader:
             char = source[self.pos]
             if char in " \t\n;&|()":
                 break
-            if char in "<>":
-                if source[self.pos + 1 : self.pos + 2] != "(" or self.pos + 1 >= self.end:
-                    break
-                self.pos += 2
-                self.substitution("<(")
-                parts.append(Part("unknown", "/dev/fd", quoted=True))
-            elif char == "\\":
-                self.escape(parts)
-            elif char == "'":
-                parts.append(self.single_quoted())
-            elif char == '"':
-                parts.extend(self.double_quoted())
-            elif char in "$`":
-                parts.extend(self.expansion(quoted=False))
-            elif char == "~" and (self.pos == start or source[self.pos - 1] in "=:,{"):
-                parts.append(self.tilde())
-            else:
-                self.sign(char, parts, assignment)
+            if char in "<>" and not source.startswith("(", self.pos + 1, self.end):
+                break
+            self.piece(char, parts, at_start=self.pos == start, assignment=assignment)
         if not any(part.kind == "text" and not part.quoted and "]" in part.text for part in parts):
             # Without its partner a bracket is itself, and the name of a program.
             parts = [Part("text", "[") if part.kind == "glob" and part.text == "[" else part for part in parts]
         return _merged(parts)
+
+    def piece(self, char: str, parts: list[Part], *, at_start: bool, assignment: bool) -> None:
+        """What begins with a character that isn't just itself."""
+        if char in "<>":
+            self.pos += 2
+            self.substitution("<(")
+            parts.append(Part("unknown", "/dev/fd", quoted=True))
+        elif char == "\\":
+            self.escape(parts)
+        elif char == "'":
+            parts.append(self.single_quoted())
+        elif char == '"':
+            parts.extend(self.double_quoted())
+        elif char in "$`":
+            parts.extend(self.expansion(quoted=False))
+        elif char == "~" and (at_start or self.source[self.pos - 1] in "=:,{"):
+            parts.append(self.tilde())
+        else:
+            self.sign(char, parts, assignment)
 
     def sign(self, char: str, parts: list[Part], assignment: bool) -> None:
         """A character that may stand for several: a glob's, a brace, else itself."""
@@ -117,6 +121,7 @@ class WordReader:
             parts.append(Part("text", char))
 
     def tilde(self) -> Part:
+        """``~`` or ``~user``, or a plain sign."""
         match = _TILDE.match(self.source, self.pos, self.end)
         if match is None:
             # Followed by something odd, a quote or an expansion, it stays itself; an unknown user is no harm either.
@@ -126,6 +131,7 @@ class WordReader:
         return Part("tilde", match.group(1))
 
     def escape(self, parts: list[Part]) -> None:
+        """A backslash and what it quotes."""
         if self.pos + 1 >= self.end:
             raise Unreadable("it ends with a backslash")
         char = self.source[self.pos + 1]
@@ -134,6 +140,7 @@ class WordReader:
             parts.append(Part("text", char, quoted=True))
 
     def single_quoted(self) -> Part:
+        """``'…'``."""
         stop = self.source.find("'", self.pos + 1, self.end)
         if stop < 0:
             raise Unreadable("a quote isn't closed")
@@ -142,6 +149,7 @@ class WordReader:
         return Part("text", text, quoted=True)
 
     def double_quoted(self) -> list[Part]:
+        """``"…"``: text, and what expands in it."""
         source = self.source
         parts = [Part("text", "", quoted=True)]
         self.pos += 1
@@ -212,6 +220,7 @@ class WordReader:
         return [self.variable(variable.group(), quoted)]
 
     def variable(self, name: str, quoted: bool) -> Part:
+        """A plain variable."""
         if name in "#?$!":
             return NUMBER
         # Only "$@" among quoted words can be several or none; it is as unquoted.
@@ -355,11 +364,11 @@ def _merged(parts: list[Part]) -> tuple[Part, ...]:
     merged: list[Part] = []
     for part in parts:
         last = merged[-1] if merged else None
-        if last is not None and part.kind == last.kind == "text" and part.quoted == last.quoted:
-            if part.quoted or (part.text not in "{}" and last.text not in "{}"):
-                merged[-1] = Part("text", last.text + part.text, part.quoted)
-                continue
-        merged.append(part)
+        alike = last is not None and part.kind == last.kind == "text" and part.quoted == last.quoted
+        if last is not None and alike and (part.quoted or (part.text not in "{}" and last.text not in "{}")):
+            merged[-1] = Part("text", last.text + part.text, part.quoted)
+        else:
+            merged.append(part)
     return tuple(merged)
 
 
@@ -373,9 +382,7 @@ def expand_braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]]:
     units: list[Part] = []
     for part in parts:
         if part.kind == "text" and not part.quoted and part.text not in ("{", "}") and "," in part.text:
-            for piece in re.split("(,)", part.text):
-                if piece:
-                    units.append(Part("text", piece))
+            units.extend(Part("text", piece) for piece in re.split("(,)", part.text) if piece)
         else:
             units.append(part)
     expanded = _braces(units, 0)
@@ -426,7 +433,9 @@ def _braces(units: list[Part], depth: int) -> list[list[Part]] | None:
 
 def _alternatives(units: list[Part], at: int) -> tuple[list[list[Part]], int] | None:
     """What stands between the brace at ``at`` and its partner, and where it goes on; None for a brace that is text."""
-    nested, current, alternatives = 0, [], []
+    nested = 0
+    current: list[Part] = []
+    alternatives: list[list[Part]] = []
     for index in range(at + 1, len(units)):
         unit = units[index]
         if _is(unit, "{"):

@@ -115,8 +115,8 @@ _WRAPPERS: dict[str, _Wrapper] = {
     "xvfb-run": _wrapper("-e -f -n -p -s -w", "-a -l"),
     "chpst": _wrapper("-u -U -b -e -/ -C -n -l -L -m -d -o -p -f -c -t -r", "-v -P -0 -1 -2"),
     "xargs": _wrapper(
-        "-a --arg-file -d --delimiter -E -I -i -L -n -P -s --max-args --max-procs --max-lines --max-chars --replace",
-        "-0 -o -p -r -t -x --null --no-run-if-empty --verbose --interactive --open-tty --exit",
+        "-a --arg-file -d --delimiter -E -I -L -n -P -s --max-args --max-procs --max-chars",
+        "-i -l -e --replace --max-lines --eof -0 -o -p -r -t -x --null --no-run-if-empty --verbose --interactive --open-tty --exit",
         appends=True,
     ),
     "watch": _wrapper("-n --interval -q", "-b -c -d -e -g -p -t -w -x", joined=True),
@@ -130,6 +130,38 @@ _WRAPPERS: dict[str, _Wrapper] = {
 }
 # The second word of these must be "run" for the rest to be a command.
 _RUNNERS = frozenset({"poetry", "pipenv", "pdm", "hatch", "rye"})
+# Their options are their own; any word may be the program.
+_ANY_WAY = frozenset(
+    [
+        "firejail",
+        "bwrap",
+        "perf",
+        "nsys",
+        "ncu",
+        "mpirun",
+        "mpiexec",
+        "srun",
+        "rlwrap",
+        "chronic",
+        "gdb",
+        "lldb",
+        "dbus-launch",
+        "ssh-agent",
+        "tsocks",
+        "entr",
+        "daemonize",
+        "start-stop-daemon",
+        "proot",
+        "cgexec",
+        "prlimit",
+        "choom",
+        "ts",
+        "unbuffer",
+        "faketime",
+        "eatmydata",
+        "torsocks",
+    ]
+)
 _TRANSPARENT = frozenset({"nice", "timeout", "nohup", "time", "command", "env"})
 _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?\Z")
 
@@ -153,11 +185,17 @@ def unwrap(args: Sequence[Argument]) -> Inner | None:
     name = program_name(static)
     rest = args[1:]
     if name in SHELLS:
-        return _shell(rest)
+        inner = _shell(rest)
+        if inner.scripts and name in ("fish", "csh", "tcsh"):
+            # Their grammar is another one.
+            return Inner(doubt=f"it runs a line of {name}")
+        return inner
     special = _SPECIAL.get(name)
     if special is not None:
         return special(rest)
     wrapper = _WRAPPERS.get(name)
+    if name in _ANY_WAY or name.startswith(("ld-linux", "ld.so")):
+        return _all_ways(Inner(), rest)
     if wrapper is None:
         return None
     if name in _RUNNERS and not any(each.static == "run" for each in rest[:3]):
@@ -167,37 +205,23 @@ def unwrap(args: Sequence[Argument]) -> Inner | None:
 
 def _wrapped(name: str, wrapper: _Wrapper, rest: Sequence[Argument]) -> Inner:
     inner = Inner()
-    before, at = wrapper.before, 0
-    replace = None
+    before, at, literal = wrapper.before, 0, False
     while at < len(rest):
         word = rest[at].static
         if word is None:
             inner.doubt = "what it runs isn't known until it runs"
             return _all_ways(inner, rest[at:])
-        if word == "--":
-            at += 1
-            wrapper = _Wrapper(
-                before=0, assignments=wrapper.assignments, joined=wrapper.joined, appends=wrapper.appends
-            )
-        elif (word.startswith("-") and len(word) > 1) or word in wrapper.alone:
-            flag = word.partition("=")[0]
-            if (name == "env" and flag in ("-S", "--split-string")) or (name == "env" and word.startswith("-S")):
+        if not literal and ((word.startswith("-") and len(word) > 1) or word in wrapper.alone):
+            if name == "env" and (word.startswith("-S") or word.partition("=")[0] == "--split-string"):
                 inner.doubt = "env -S splits a text into a command"
                 return _all_ways(inner, rest[at + 1 :])
-            if name == "flock" and flag == "-c":
+            if name in ("flock", "runuser") and word == "-c":
                 return _script(rest[at + 1 : at + 2])
-            if name == "xargs" and word[:2] in ("-I", "-i"):
-                replace = word[2:] or (rest[at + 1].static if word == "-I" and at + 1 < len(rest) else "{}")
-            if word in wrapper.valued:
-                at += 2
-            elif (
-                flag in wrapper.valued or flag in wrapper.alone or word[:2] in wrapper.valued or _cluster(word, wrapper)
-            ) or (name == "nice" and re.match(r"--?\d+\Z", word)):
-                at += 1
-            else:
-                inner.loose = True
+            literal = word == "--"
+            used = 1 if literal else _option(name, wrapper, word)
+            if not used:
                 return _all_ways(inner, rest[at + 1 :])
-            continue
+            at += used
         elif wrapper.assignments and _ASSIGNMENT.match(word):
             inner.assignments.append(word.partition("=")[0])
             at += 1
@@ -208,15 +232,41 @@ def _wrapped(name: str, wrapper: _Wrapper, rest: Sequence[Argument]) -> Inner:
             break
     command = tuple(rest[at:])
     if not command:
-        if wrapper.appends:
-            return inner
         return inner
     if wrapper.joined and "-x" not in [each.static for each in rest[:at]]:
         return _joined(command, appends=wrapper.appends)
     inner.commands.append(command)
     if wrapper.appends:
-        _appended(inner, command, replace)
+        _appended(inner, command, _replaced(rest[:at]))
     return inner
+
+
+def _option(name: str, wrapper: _Wrapper, word: str) -> int:
+    """How many words an option takes; 0 for one that isn't known."""
+    if word in wrapper.valued:
+        return 2
+    flag = word.partition("=")[0]
+    known = flag in wrapper.valued or flag in wrapper.alone or word[:2] in wrapper.valued or _cluster(word, wrapper)
+    if (
+        known
+        or (name == "nice" and re.match(r"--?\d+\Z", word))
+        or (name == "xargs" and word[:2] in ("-i", "-l", "-e"))
+    ):
+        return 1
+    return 0
+
+
+def _replaced(options: Sequence[Argument]) -> str | None:
+    """The text in xargs' command that its input takes the place of."""
+    words = [each.static or "" for each in options]
+    for at, word in enumerate(words):
+        if word == "-I" and at + 1 < len(words):
+            return words[at + 1]
+        if word[:2] in ("-I", "-i"):
+            return word[2:] or "{}"
+        if word.startswith("--replace"):
+            return word.partition("=")[2] or "{}"
+    return None
 
 
 def _cluster(word: str, wrapper: _Wrapper) -> bool:

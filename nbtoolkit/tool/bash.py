@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING, Any, ClassVar
+import subprocess
+from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import TextBlock, ToolResultState, new_id
 from nbtoolkit.permission.command_subject import CommandSubject
@@ -47,7 +48,6 @@ _GIT_SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "core.pager": "cat",
-    "diff.external": "",
     "interactive.diffFilter": "",
     "core.sshCommand": "false",
     "core.gitProxy": "",
@@ -56,6 +56,28 @@ _GIT_SETTINGS = {
     "log.showSignature": "false",
     "submodule.recurse": "false",
 }
+
+
+_BASH_INPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "minLength": 1, "description": "The command line."},
+        "timeout": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": LONGEST_TIMEOUT,
+            "default": DEFAULT_TIMEOUT,
+            "description": "Milliseconds after which the command and all it started are ended.",
+        },
+        "description": {"type": "string", "description": "What the command does, in five to ten words."},
+    },
+    "required": ["command"],
+    "additionalProperties": False,
+}
+
+
+# An empty diff program is an error to git, so where one is set up a plain one takes its place.
+_PLAIN_DIFF = 'f() { diff -u --label "a/$1" --label "b/$1" "$2" "$5"; :; }; f'
 
 
 class Bash(ToolBase):
@@ -67,25 +89,10 @@ class Bash(ToolBase):
         "Each call starts in the notebook's folder; use absolute paths, or `cd folder && command`. "
         "Use Read, Write, Edit, Glob and Grep for files rather than cat, sed, find and grep."
     )
-    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "type": "object",
-        "properties": {
-            "command": {"type": "string", "minLength": 1, "description": "The command line."},
-            "timeout": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": LONGEST_TIMEOUT,
-                "default": DEFAULT_TIMEOUT,
-                "description": "Milliseconds after which the command and all it started are ended.",
-            },
-            "description": {"type": "string", "description": "What the command does, in five to ten words."},
-        },
-        "required": ["command"],
-        "additionalProperties": False,
-    }
+    input_schema = _BASH_INPUT
     is_concurrency_safe = False
-    dangerous_files: ClassVar[list[str]] | list[str] = DANGEROUS_FILES
-    dangerous_directories: ClassVar[list[str]] | list[str] = DANGEROUS_DIRECTORIES
+    dangerous_files = DANGEROUS_FILES
+    dangerous_directories = DANGEROUS_DIRECTORIES
 
     def __init__(
         self,
@@ -174,15 +181,19 @@ class Bash(ToolBase):
             for at, (key, value) in enumerate(_GIT_SETTINGS.items()):
                 env[f"GIT_CONFIG_KEY_{at}"] = key
                 env[f"GIT_CONFIG_VALUE_{at}"] = value
+            if "git" in command and _external_diff(command, self._folder(), env):
+                env["GIT_EXTERNAL_DIFF"] = _PLAIN_DIFF
+            else:
+                env.pop("GIT_EXTERNAL_DIFF", None)
             env["GIT_CONFIG_COUNT"] = str(len(_GIT_SETTINGS))
             env.update(
                 GIT_PAGER="cat", PAGER="cat", GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1"
             )
-            for name in ("GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS", "RIPGREP_CONFIG_PATH", "TAR_OPTIONS", "LESSOPEN"):
+            for name in ("GIT_DIFF_OPTS", "RIPGREP_CONFIG_PATH", "TAR_OPTIONS", "LESSOPEN"):
                 env.pop(name, None)
         return env
 
-    async def call(  # type: ignore[override]
+    async def call(
         self,
         command: str,
         timeout: int = DEFAULT_TIMEOUT,
@@ -224,6 +235,22 @@ class Bash(ToolBase):
             state=state,
             metadata={"exit_code": end.code, "timed_out": end.timed_out, "characters": output.size},
         )
+
+
+def _external_diff(command: str, folder: str, env: dict[str, str]) -> bool:
+    """Whether git's settings may name a diff program: here they tell, for another folder's nobody looks."""
+    if env.get("GIT_EXTERNAL_DIFF") or "-C" in command or "cd " in command or "pushd" in command:
+        return True
+    git = shutil.which("git")
+    if git is None:
+        return False
+    try:
+        found = subprocess.run(  # noqa: S603 - reads a setting
+            [git, "config", "--get", "diff.external"], cwd=folder, capture_output=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return True
+    return bool(found.stdout.strip())
 
 
 class _Output:

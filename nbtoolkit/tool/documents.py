@@ -103,8 +103,7 @@ def _cell(number: int, cell: Any) -> str:
     kind = str(cell.get("cell_type", "?"))
     head = f"--- cell {number}, {kind}" + (f", id {cell['id']}" if cell.get("id") else "")
     lines = [head, _short(_text(cell.get("source", "")), LARGEST_CELL)]
-    for output in cell.get("outputs", ()):
-        lines.append(_output(output))
+    lines.extend(_output(output) for output in cell.get("outputs", ()))
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.tool import files
@@ -17,6 +17,23 @@ if TYPE_CHECKING:
 __all__ = ["Edit"]
 
 
+_EDIT_INPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "file_path": {
+            "type": "string",
+            "minLength": 1,
+            "description": "The file, absolute or from the notebook's folder.",
+        },
+        "old_string": {"type": "string", "minLength": 1, "description": "The text to replace."},
+        "new_string": {"type": "string", "description": "What to put in its place."},
+        "replace_all": {"type": "boolean", "default": False, "description": "Replace every occurrence."},
+    },
+    "required": ["file_path", "old_string", "new_string"],
+    "additionalProperties": False,
+}
+
+
 class Edit(FileTool):
     """Replaces a text in a file that was read before."""
 
@@ -25,21 +42,7 @@ class Edit(FileTool):
         "Replace old_string by new_string in a file that was read first. old_string must be in the file exactly once, with its "
         "indentation and without line numbers, unless replace_all is true."
     )
-    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "type": "object",
-        "properties": {
-            "file_path": {
-                "type": "string",
-                "minLength": 1,
-                "description": "The file, absolute or from the notebook's folder.",
-            },
-            "old_string": {"type": "string", "minLength": 1, "description": "The text to replace."},
-            "new_string": {"type": "string", "description": "What to put in its place."},
-            "replace_all": {"type": "boolean", "default": False, "description": "Replace every occurrence."},
-        },
-        "required": ["file_path", "old_string", "new_string"],
-        "additionalProperties": False,
-    }
+    input_schema = _EDIT_INPUT
     access = "write"
     is_concurrency_safe = False
 
@@ -84,7 +87,7 @@ class Edit(FileTool):
         diff = files.unified(text.text, after, os.path.basename(path))  # noqa: PTH119
         return FileChange(path, before, text.encoded(after), diff), count
 
-    async def call(  # type: ignore[override]
+    async def call(
         self,
         file_path: str,
         old_string: str,

@@ -6,12 +6,13 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from nbtoolkit.tool.engine_ripgrep import Found, Query, Stopper
 from nbtoolkit.tool.files import FileFault
 from nbtoolkit.tool.globbing import IgnoreFile, glob_expression, ignored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from nbtoolkit.tool.engine_ripgrep import Found, Query, Stopper
 
 __all__ = ["PythonEngine"]
 

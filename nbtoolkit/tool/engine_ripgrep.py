@@ -24,6 +24,7 @@ __all__ = ["Engine", "Found", "Query", "RipgrepEngine", "Stopper", "engine", "ri
 LARGEST_OUTPUT = 64 * 1024 * 1024
 LONGEST = 120.0
 
+Mode = Literal["files_with_matches", "content", "count"]
 Found = list[tuple[str, list[str]]]
 
 
@@ -62,7 +63,7 @@ class Query:
     name_glob: str | None = None
     anchored: bool = False
     type: str | None = None
-    mode: Literal["files_with_matches", "content", "count"] = "files_with_matches"
+    mode: Mode = "files_with_matches"
     ignore_case: bool = False
     numbers: bool = True
     before: int = 0

@@ -8,7 +8,6 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from nbtoolkit.permission.sensitive import Access
     from nbtoolkit.permission.subject import Subject

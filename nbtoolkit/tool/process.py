@@ -72,6 +72,8 @@ class _Pump:
             while data := os.read(pipe.fileno(), READ_SIZE):
                 self._put(decoder.decode(data), len(data))
             self._put(decoder.decode(b"", final=True), 0)
+        with contextlib.suppress(OSError):
+            pipe.close()
         with self._room:
             self._open -= 1
         self._wake()
@@ -165,15 +167,12 @@ async def run_streaming(
             _signal_group(process, signal.SIGTERM)
         pump.close()
         _end_at_once(process, mark)
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None and pump.drained:
-                pipe.close()
 
 
 async def _end_politely(process: subprocess.Popen[bytes], pump: _Pump, loop: asyncio.AbstractEventLoop) -> None:
     _signal_group(process, signal.SIGTERM)
     until = loop.time() + GRACE
-    while process.poll() is None and loop.time() < until:
+    while process.poll() is None and loop.time() < until:  # noqa: ASYNC110 - a process sets no event
         await asyncio.sleep(0.02)
     pump.close()
 

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import codecs
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
 from nbtoolkit.tool import files
@@ -46,6 +46,29 @@ _BINARY = (
 )
 
 
+_READ_INPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "file_path": {
+            "type": "string",
+            "minLength": 1,
+            "description": "The file, absolute or from the notebook's folder.",
+        },
+        "offset": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line to read, from 1."},
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 20_000,
+            "default": DEFAULT_LINES,
+            "description": "How many lines.",
+        },
+        "pages": {"type": "string", "description": "Pages of a PDF, like '1-5,8'."},
+    },
+    "required": ["file_path"],
+    "additionalProperties": False,
+}
+
+
 class Read(FileTool):
     """Reads a file: text with line numbers, an image, a notebook, a PDF."""
 
@@ -54,31 +77,11 @@ class Read(FileTool):
         "Read a file. Text comes with line numbers, 2,000 lines at a time (offset and limit move the window); images come as images; "
         "notebooks cell by cell; PDFs as text by pages."
     )
-    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "type": "object",
-        "properties": {
-            "file_path": {
-                "type": "string",
-                "minLength": 1,
-                "description": "The file, absolute or from the notebook's folder.",
-            },
-            "offset": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line to read, from 1."},
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 20_000,
-                "default": DEFAULT_LINES,
-                "description": "How many lines.",
-            },
-            "pages": {"type": "string", "description": "Pages of a PDF, like '1-5,8'."},
-        },
-        "required": ["file_path"],
-        "additionalProperties": False,
-    }
+    input_schema = _READ_INPUT
     access = "read"
     is_read_only = True
 
-    async def call(  # type: ignore[override]
+    async def call(
         self,
         file_path: str,
         offset: int = 1,
@@ -95,11 +98,14 @@ class Read(FileTool):
 
 
 def _read(path: str, offset: int, limit: int, pages: str | None, state: AgentState | None) -> ToolChunk:
-    with files.opened(path) as file:
-        head = file.read(files.SAMPLE)
-        chunk = _by_kind(path, file, head, offset, limit, pages)
-    if chunk.state is ToolResultState.SUCCESS:
-        files.remember(state, path, files.fingerprint(path))
+    try:
+        with files.opened(path) as file:
+            head = file.read(files.SAMPLE)
+            chunk = _by_kind(path, file, head, offset, limit, pages)
+        if chunk.state is ToolResultState.SUCCESS:
+            files.remember(state, path, files.fingerprint(path))
+    except OSError as fault:
+        raise FileFault(f"{path!r} can't be read: {fault.strerror or fault}.") from None
     return chunk
 
 
@@ -147,42 +153,34 @@ def _window(path: str, file: RawIOBase, head: bytes, offset: int, limit: int) ->
         raise FileFault(f"{path!r} holds binary data ({os.path.getsize(path):,} bytes), so it isn't read as text.")  # noqa: PTH202
     encoding, bom = found
     shown: list[str] = []
-    size = 0
-    number = 0
-    complete = True
+    size, last, complete = 0, 0, True
     for number, line, cut in _lines(file, head, encoding, len(bom), offset):
         if number < offset:
+            last = number
             break
-        if number >= offset + limit:
-            number -= 1
-            complete = False
-            break
-        if "\x00" in line:
-            if shown:
-                complete = False
-                number -= 1
-                break
-            raise FileFault(f"{path!r} holds binary data at line {number}, so it isn't read as text.")
         text = f"{number:>6}\t{line}" + (f" [… {cut:,} more characters]" if cut else "")
         size += len(text) + 1
-        if size > LARGEST_RESULT and shown:
+        odd = "\x00" in line
+        if odd and not shown:
+            raise FileFault(f"{path!r} holds binary data at line {number}, so it isn't read as text.")
+        if number >= offset + limit or odd or (size > LARGEST_RESULT and shown):
             complete = False
-            number -= 1
             break
         shown.append(text)
+        last = number
     if not shown:
-        raise FileFault(f"{path!r} has {number:,} line{'' if number == 1 else 's'}, so there is no line {offset:,}.")
+        raise FileFault(f"{path!r} has {last:,} line{'' if last == 1 else 's'}, so there is no line {offset:,}.")
     notes = []
     if encoding not in ("utf-8", "ascii"):
         notes.append(f"read as {encoding}")
     if not complete:
-        notes.append(f"more lines follow: offset={number + 1}")
+        notes.append(f"more lines follow: offset={last + 1}")
     return "\n".join(shown) + (f"\n[{'; '.join(notes)}]" if notes else "")
 
 
 def _lines(file: RawIOBase, head: bytes, encoding: str, skip: int, first: int) -> Iterator[tuple[int, str, int]]:
     """(number, text, characters left out) from line ``first`` on; the last number alone where there are fewer."""
-    if encoding == "utf-8" or encoding == "ascii":
+    if encoding in {"utf-8", "ascii"}:
         # Newlines are bytes of their own, so lines before the window needn't be decoded.
         number, rest = _skip_lines(file, head[skip:], first)
         if rest is None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission import pattern as paths
 from nbtoolkit.permission.path_subject import path_subject
 from nbtoolkit.permission.sensitive import inside, roots
 from nbtoolkit.tool import files
-from nbtoolkit.tool.engine_ripgrep import Query, Stopper, engine
+from nbtoolkit.tool.engine_ripgrep import Mode, Query, Stopper, engine
 from nbtoolkit.tool.files import FileFault, FileTool, here
 from nbtoolkit.tool.globbing import glob_expression
 from nbtoolkit.tool.result import ToolChunk
@@ -115,25 +115,28 @@ def _newest(root: str, found: list[str]) -> list[str]:
     return [each for _, each in times]
 
 
+_GLOB_INPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "pattern": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1000,
+            "description": "The pattern, from the folder in path.",
+        },
+        "path": {"type": "string", "description": "The folder to search; the notebook's by default."},
+    },
+    "required": ["pattern"],
+    "additionalProperties": False,
+}
+
+
 class Glob(_SearchTool):
     """Finds files by name."""
 
     name = "Glob"
     description = "Find files by a pattern like '**/*.py' or 'data/{a,b}-[0-9].csv', newest first. Respects .gitignore; sensitive files are left out."
-    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "type": "object",
-        "properties": {
-            "pattern": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 1000,
-                "description": "The pattern, from the folder in path.",
-            },
-            "path": {"type": "string", "description": "The folder to search; the notebook's by default."},
-        },
-        "required": ["pattern"],
-        "additionalProperties": False,
-    }
+    input_schema = _GLOB_INPUT
 
     def subjects(self, tool_input: dict[str, Any], context: Any) -> list[Any]:
         """The folder, and the one that an absolute or climbing pattern leads to."""
@@ -144,14 +147,14 @@ class Glob(_SearchTool):
             subjects.append(self._subject(start, roots(context), context.base))
         return subjects
 
-    async def call(self, pattern: str, path: str | None = None) -> ToolChunk:  # type: ignore[override]
+    async def call(self, pattern: str, path: str | None = None) -> ToolChunk:
         """Find the files."""
         try:
             root = self._root(path)
             folder, rest = _split(pattern)
             if folder:
                 moved = paths.resolve(folder, root)
-                if moved is None or not os.path.isdir(moved[0]):  # noqa: PTH112
+                if moved is None or not os.path.isdir(moved[0]):  # noqa: PTH112, ASYNC240 - one look
                     return ToolChunk.of("No files match.", ToolResultState.SUCCESS)
                 root = moved[0]
             if self._places.reason((root,)) is not None:
@@ -186,6 +189,38 @@ def _split(pattern: str) -> tuple[str, str]:
     return ("/".join(parts[:at]) or "/"), "/".join(parts[at:])
 
 
+_GREP_INPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "pattern": {"type": "string", "minLength": 1, "maxLength": 5000, "description": "The regular expression."},
+        "path": {
+            "type": "string",
+            "description": "The file or folder to search; the notebook's folder by default.",
+        },
+        "glob": {"type": "string", "description": "Only files whose name or path fits, like '*.{py,md}'."},
+        "type": {
+            "type": "string",
+            "pattern": "^[a-z0-9+-]+$",
+            "description": "Only files of this type, like py, js or md.",
+        },
+        "output_mode": {"enum": ["files_with_matches", "content", "count"], "default": "files_with_matches"},
+        "-i": {"type": "boolean", "default": False, "description": "Ignore letter case."},
+        "-n": {"type": "boolean", "default": True, "description": "Line numbers, in content mode."},
+        "-A": {"type": "integer", "minimum": 0, "maximum": 100, "description": "Lines after each match."},
+        "-B": {"type": "integer", "minimum": 0, "maximum": 100, "description": "Lines before each match."},
+        "-C": {"type": "integer", "minimum": 0, "maximum": 100, "description": "Lines around each match."},
+        "head_limit": {"type": "integer", "minimum": 1, "description": "Only the first lines or files."},
+        "multiline": {
+            "type": "boolean",
+            "default": False,
+            "description": "Let . match newlines and a match span lines.",
+        },
+    },
+    "required": ["pattern"],
+    "additionalProperties": False,
+}
+
+
 class Grep(_SearchTool):
     """Searches the content of files."""
 
@@ -194,45 +229,16 @@ class Grep(_SearchTool):
         "Search files for a regular expression. output_mode: files_with_matches (newest first), content (matching lines), count. "
         "Respects .gitignore; sensitive and binary files are left out."
     )
-    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "type": "object",
-        "properties": {
-            "pattern": {"type": "string", "minLength": 1, "maxLength": 5000, "description": "The regular expression."},
-            "path": {
-                "type": "string",
-                "description": "The file or folder to search; the notebook's folder by default.",
-            },
-            "glob": {"type": "string", "description": "Only files whose name or path fits, like '*.{py,md}'."},
-            "type": {
-                "type": "string",
-                "pattern": "^[a-z0-9+-]+$",
-                "description": "Only files of this type, like py, js or md.",
-            },
-            "output_mode": {"enum": ["files_with_matches", "content", "count"], "default": "files_with_matches"},
-            "-i": {"type": "boolean", "default": False, "description": "Ignore letter case."},
-            "-n": {"type": "boolean", "default": True, "description": "Line numbers, in content mode."},
-            "-A": {"type": "integer", "minimum": 0, "maximum": 100, "description": "Lines after each match."},
-            "-B": {"type": "integer", "minimum": 0, "maximum": 100, "description": "Lines before each match."},
-            "-C": {"type": "integer", "minimum": 0, "maximum": 100, "description": "Lines around each match."},
-            "head_limit": {"type": "integer", "minimum": 1, "description": "Only the first lines or files."},
-            "multiline": {
-                "type": "boolean",
-                "default": False,
-                "description": "Let . match newlines and a match span lines.",
-            },
-        },
-        "required": ["pattern"],
-        "additionalProperties": False,
-    }
+    input_schema = _GREP_INPUT
 
-    async def call(self, pattern: str, path: str | None = None, **options: Any) -> ToolChunk:  # type: ignore[override]
+    async def call(self, pattern: str, path: str | None = None, **options: Any) -> ToolChunk:
         """Search."""
-        mode = options.get("output_mode") or "files_with_matches"
+        mode: Mode = options.get("output_mode") or "files_with_matches"
         around = options.get("-C") or 0
         try:
             root = self._root(path)
             only = None
-            if not os.path.isdir(root):  # noqa: PTH112
+            if not os.path.isdir(root):  # noqa: PTH112, ASYNC240 - one look
                 root, only = os.path.split(root)
             query = Query(
                 root,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.tool import files
@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 __all__ = ["Write"]
 
 
+_WRITE_INPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "file_path": {
+            "type": "string",
+            "minLength": 1,
+            "description": "The file, absolute or from the notebook's folder.",
+        },
+        "content": {"type": "string", "description": "The whole new content."},
+    },
+    "required": ["file_path", "content"],
+    "additionalProperties": False,
+}
+
+
 class Write(FileTool):
     """Creates a file, or replaces one that was read before."""
 
@@ -25,19 +40,7 @@ class Write(FileTool):
         "Write a file, creating its folders. An existing file must have been read first, and is replaced as a whole; "
         "use Edit to change a part of one."
     )
-    input_schema: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "type": "object",
-        "properties": {
-            "file_path": {
-                "type": "string",
-                "minLength": 1,
-                "description": "The file, absolute or from the notebook's folder.",
-            },
-            "content": {"type": "string", "description": "The whole new content."},
-        },
-        "required": ["file_path", "content"],
-        "additionalProperties": False,
-    }
+    input_schema = _WRITE_INPUT
     access = "write"
     is_concurrency_safe = False
 
@@ -64,9 +67,7 @@ class Write(FileTool):
         after = old.encoded(content) if old.text else _encode(content)
         return FileChange(path, before, after, files.unified(old.text, content, name))
 
-    async def call(  # type: ignore[override]
-        self, file_path: str, content: str, _agent_state: AgentState | None = None
-    ) -> ToolChunk:
+    async def call(self, file_path: str, content: str, _agent_state: AgentState | None = None) -> ToolChunk:
         """Write the file."""
         try:
             path = self.located(file_path)

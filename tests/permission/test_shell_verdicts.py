@@ -47,15 +47,33 @@ def _rows() -> Iterator[tuple[str, str, str]]:
 ROWS = list(_rows())
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with a project in it, as the table's rows expect them."""
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a project in it, as the table's rows expect them; nothing here runs a command."""
+    tmp_path = tmp_path_factory.mktemp("verdicts")
     home = tmp_path / "people" / "me"
     work = home / "work"
     outside = tmp_path / "srv"
-    for folder in (work / "src", work / ".git" / "hooks", work / ".github", work / "secret", work / "out", outside, home / ".ssh"):
+    for folder in (
+        work / "src",
+        work / ".git" / "hooks",
+        work / ".github",
+        work / "secret",
+        work / "out",
+        outside,
+        home / ".ssh",
+    ):
         folder.mkdir(parents=True)
-    for name in ("README.md", "data.csv", "package.json", ".gitignore", ".env", ".env.example", "data.tar", "nbtoolkit.toml"):
+    for name in (
+        "README.md",
+        "data.csv",
+        "package.json",
+        ".gitignore",
+        ".env",
+        ".env.example",
+        "data.tar",
+        "nbtoolkit.toml",
+    ):
         (work / name).write_text("a,b\n")
     (work / "secret" / "a.txt").write_text("s\n")
     (home / "outside.txt").write_text("o\n")
@@ -65,12 +83,18 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (work / "link.txt").symlink_to(outside / "outside.txt")
     (work / "linked").symlink_to(outside)
     (work / "secretlink").symlink_to(work / ".env")
-    monkeypatch.setenv("HOME", str(home))
+    return work
+
+
+@pytest.fixture
+def place(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That project as the working directory, and its home as the home."""
+    monkeypatch.setenv("HOME", str(tree.parent))
     monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
     for name in ("x", "f", "cmd", "where", "FOO"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(work)
-    return work
+    monkeypatch.chdir(tree)
+    return tree
 
 
 def _engine(work: Path, rules: str, mode: str) -> PermissionEngine:
@@ -91,7 +115,9 @@ def test_the_table_is_as_large_as_its_promise() -> None:
     assert len(ROWS) * len(MODES) >= 1_500
 
 
-@pytest.mark.parametrize(("rules", "code", "command"), ROWS, ids=[f"{code}-{command[:50]}" for _, code, command in ROWS])
+@pytest.mark.parametrize(
+    ("rules", "code", "command"), ROWS, ids=[f"{code}-{command[:50]}" for _, code, command in ROWS]
+)
 def test_every_row_holds_in_every_mode(place: Path, rules: str, code: str, command: str) -> None:
     expected = dict(zip(MODES, CODES[code].split(), strict=True))
     found = {mode: _verdict(place, rules, mode, command) for mode in MODES}
@@ -153,6 +179,8 @@ def test_each_suggestion_allows_the_same_call_the_next_time(place: Path) -> None
             continue
         for rule in decision.suggested_rules:
             engine.add_rule(rule)
-        assert asyncio.run(engine.check_permission(Bash(), {"command": command})).behavior is PermissionBehavior.ALLOW, command
+        assert (
+            asyncio.run(engine.check_permission(Bash(), {"command": command})).behavior is PermissionBehavior.ALLOW
+        ), command
         checked += 1
     assert checked > 60

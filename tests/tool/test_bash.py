@@ -1,0 +1,200 @@
+"""Bash: output as it comes, exit codes, and nothing left alive."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtoolkit.message import ToolResultState
+from nbtoolkit.tool.bash import HEAD, TAIL, Bash
+from nbtoolkit.tool.result import ToolChunk, ToolResponse
+
+
+async def run(command: str, cwd: Path | None = None, **options: Any) -> ToolResponse:
+    response = ToolResponse()
+    async for chunk in await stream(command, cwd, **options):
+        response.append_chunk(chunk)
+    return response
+
+
+async def stream(command: str, cwd: Path | None = None, **options: Any) -> Any:
+    return await Bash(cwd=cwd)(command=command, **options)
+
+
+def gone(pid: int) -> bool:
+    """Whether a process ends within a few seconds, or is a zombie of another parent."""
+    return eventually(lambda: not alive(pid))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def eventually(true: Callable[[], bool], seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def written(path: Path) -> int:
+    """The number that a command writes into a file, once it is there."""
+    assert eventually(lambda: path.exists() and path.read_text().endswith("\n"))
+    return int(path.read_text())
+
+
+def test_output_and_exit_code_are_said() -> None:
+    response = asyncio.run(run("echo out; echo err >&2; exit 3"))
+    assert sorted(response.text.splitlines()) == ["[exit code 3]", "err", "out"]
+    assert response.state is ToolResultState.ERROR
+    assert response.metadata["exit_code"] == 3
+
+
+def test_a_command_that_says_nothing_is_not_an_empty_result() -> None:
+    assert asyncio.run(run("true")).text == "[no output, exit code 0]"
+
+
+def test_output_comes_while_the_command_still_runs(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        go = tmp_path / "go"
+        first: list[str] = []
+        async for chunk in await stream(f"echo first; until [ -e {go} ]; do sleep 0.02; done; echo second"):
+            assert isinstance(chunk, ToolChunk)
+            first.append("".join(getattr(block, "text", "") for block in chunk.content))
+            go.touch()
+        assert first[0] == "first\n"
+        assert "".join(first) == "first\nsecond\n"
+
+    asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def test_there_is_no_input_and_no_terminal() -> None:
+    assert "not a tty" in asyncio.run(run("cat; tty")).text
+
+
+def test_the_folder_follows_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert asyncio.run(run("pwd -P")).text.strip() == str(tmp_path.resolve())
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    response = asyncio.run(run("pwd", tmp_path / "gone"))
+    assert response.state is ToolResultState.ERROR
+    assert "doesn't exist" in response.text
+
+
+def test_a_command_that_begins_with_a_dash_is_a_command() -> None:
+    assert "command not found" in asyncio.run(run("-x ls")).text
+
+
+def test_binary_output_survives_as_text() -> None:
+    response = asyncio.run(run(r"printf 'a\x00b\xff\x01c'"))
+    assert response.text == "a\ufffdb\ufffd\ufffdc"
+
+
+def test_a_long_output_keeps_its_head_and_tail_and_says_what_is_missing() -> None:
+    response = asyncio.run(run("echo begin; yes | head -c 3000000; echo end"))
+    assert response.text.startswith("begin\n")
+    assert response.text.endswith("end\n")
+    assert "characters left out" in response.text
+    assert len(response.text) < HEAD + TAIL + 200
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM INT HUP; "])
+def test_a_timeout_ends_the_whole_group_also_one_that_ignores_sigterm(tmp_path: Path, trap: str) -> None:
+    pid = tmp_path / "pid"
+    response = asyncio.run(run(f"{trap}(echo $BASHPID > {pid}; exec sleep 100) & sleep 100", timeout=400))
+    assert "timed out after 0.4 s" in response.text
+    assert response.state is ToolResultState.ERROR
+    assert gone(written(pid))
+
+
+@pytest.mark.parametrize(
+    "start", ["sleep 100 &", "setsid sleep 100 &", "(sleep 100 &)", "nohup setsid sleep 100 >/dev/null 2>&1 &"]
+)
+def test_nothing_that_a_command_started_outlives_it(tmp_path: Path, start: str) -> None:
+    marker = f"{100}.{os.getpid()}{abs(hash(start)) % 10_000}"
+    asyncio.run(run(start.replace("100", marker), tmp_path))
+    assert eventually(lambda: not any(marker in line for line in command_lines()))
+
+
+def command_lines() -> list[str]:
+    found = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                found.append(Path(entry.path, "cmdline").read_text(errors="replace"))
+            except OSError:
+                continue
+    return found
+
+
+def test_a_cancelled_call_kills_its_group_and_the_cancellation_goes_on(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+
+    async def scenario() -> None:
+        task = asyncio.create_task(run(f"echo $$ > {pid}; sleep 100"))
+        await asyncio.to_thread(written, pid)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())
+    assert gone(written(pid))
+
+
+def test_a_stream_that_is_closed_early_kills_its_group(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+
+    async def scenario() -> None:
+        chunks = await stream(f"echo $$ > {pid}; echo x; sleep 100")
+        async for _ in chunks:
+            break
+        await chunks.aclose()
+
+    asyncio.run(scenario())
+    assert gone(written(pid))
+
+
+def test_a_hundred_thousand_lines_a_second_dont_fill_the_memory() -> None:
+    response = asyncio.run(run("timeout 0.5 yes; true"))
+    assert response.metadata["characters"] > 0
+
+
+def test_bashs_own_start_up_files_and_exported_functions_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = tmp_path / "start.sh"
+    start.write_text("echo from the start-up file\n")
+    monkeypatch.setenv("BASH_ENV", str(start))
+    monkeypatch.setenv("BASH_FUNC_ls%%", "() {  echo from the function; }")
+    assert "from the" not in asyncio.run(run("ls; echo done", tmp_path)).text
+
+
+def test_git_runs_nothing_of_its_repositorys_for_a_command_that_only_reads(tmp_path: Path) -> None:
+    evil = tmp_path / "evil.sh"
+    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    evil.chmod(0o755)
+    repository = tmp_path / "repository"
+    setup = f"""git init -q {repository} && cd {repository} && echo a > a && git add a &&
+        git -c user.name=x -c user.email=x@y commit -qm x && echo b > a &&
+        git config core.fsmonitor {evil} && git config diff.external {evil} && git config core.pager {evil} &&
+        git config core.hooksPath {tmp_path} && cp {evil} {tmp_path}/post-index-change"""
+    assert asyncio.run(run(setup, tmp_path)).metadata["exit_code"] == 0
+    (tmp_path / "ran").unlink(missing_ok=True)
+    for command in ("git status", "git diff", "git log -p", "git show"):
+        response = asyncio.run(run(command, repository))
+        assert response.metadata["exit_code"] == 0, response.text
+        assert not (tmp_path / "ran").exists(), command
+    assert "+b" in asyncio.run(run("git diff", repository)).text

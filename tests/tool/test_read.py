@@ -1,0 +1,217 @@
+"""Read: a window of any file, at the cost of the window."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
+from nbtoolkit.permission.engine import PermissionEngine
+from nbtoolkit.permission.rule import PermissionContext
+from nbtoolkit.state import AgentState
+from nbtoolkit.tool.read import Read
+from nbtoolkit.tool.result import ToolChunk
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def read(path: Path | str, **options: Any) -> ToolChunk:
+    chunk = asyncio.run(Read()(file_path=str(path), **options))
+    assert isinstance(chunk, ToolChunk)
+    return chunk
+
+
+def text(chunk: ToolChunk) -> str:
+    return "".join(block.text for block in chunk.content if isinstance(block, TextBlock))
+
+
+def test_lines_come_numbered(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    assert text(read(tmp_path / "a.txt")) == "     1\tone\n     2\ttwo"
+
+
+def test_a_window_says_that_more_follows(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"line {n}\n" for n in range(1, 101)))
+    shown = text(read(tmp_path / "a.txt", offset=40, limit=2))
+    assert shown == "    40\tline 40\n    41\tline 41\n[more lines follow: offset=42]"
+    assert "more lines" not in text(read(tmp_path / "a.txt", offset=99, limit=2))
+
+
+@pytest.mark.parametrize("content", ["a\nb\n", "a\nb", "a\r\nb\r\n"])
+def test_a_line_behind_the_end_is_an_error_that_says_how_many_there_are(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.txt").write_bytes(content.encode())
+    chunk = read(tmp_path / "a.txt", offset=3)
+    assert chunk.state is ToolResultState.ERROR
+    assert "has 2 lines" in text(chunk)
+
+
+def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").touch()
+    assert text(read(tmp_path / "a.txt")) == "[the file is empty]"
+
+
+def test_a_missing_file_names_what_looks_like_it(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").touch()
+    assert "'data.csv'" in text(read(tmp_path / "dta.csv"))
+
+
+def test_a_long_line_is_cut_with_a_count(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x" * 5_000 + "\nnext\n")
+    shown = text(read(tmp_path / "a.txt"))
+    assert "[… 3,000 more characters]" in shown
+    assert shown.endswith("     2\tnext")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("utf-8-sig", "hé"),
+        ("utf-16", "hé"),
+        ("utf-16-be", "hé"),
+        ("cp1252", "naïve café, déjà vu"),
+        ("shift_jis", "日本語のテキストです。これは長い文章です。"),
+    ],
+)
+def test_an_encoding_is_found_out(tmp_path: Path, encoding: str, words: str) -> None:
+    data = (words + "\n").encode(encoding)
+    (tmp_path / "a.txt").write_bytes(b"\xfe\xff" + data if encoding == "utf-16-be" else data)
+    assert words in text(read(tmp_path / "a.txt"))
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x7fELF\x02", b"PK\x03\x04abc", b"PAR1abc", b"ab\x00\x01\x02" * 100, b"\x1f\x8babc"]
+)
+def test_binary_data_is_refused_with_what_it_is(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.bin").write_bytes(data)
+    chunk = read(tmp_path / "a.bin")
+    assert chunk.state is ToolResultState.ERROR
+    assert "isn't read" in text(chunk)
+
+
+def test_a_window_of_a_ten_gigabyte_file_costs_the_window(tmp_path: Path) -> None:
+    with (tmp_path / "big.txt").open("wb") as file:
+        file.write(b"a line\n" * 100)
+        file.truncate(10 * 2**30)
+    tracemalloc.start()
+    try:
+        assert text(read(tmp_path / "big.txt", offset=5, limit=2)).startswith("     5\ta line\n     6\ta line\n")
+        assert "[more lines follow: offset=101]" in text(read(tmp_path / "big.txt"))
+        assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/proc/self/mem"])
+def test_a_device_is_not_read(path: str) -> None:
+    assert read(path).state is ToolResultState.ERROR
+
+
+def test_a_pipe_doesnt_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "no ordinary file" in text(read(tmp_path / "pipe"))
+
+
+def test_an_image_comes_as_an_image(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    (block,) = read(tmp_path / "a.png").content
+    assert isinstance(block, DataBlock)
+    assert isinstance(block.source, Base64Source)
+    assert block.source.media_type == "image/png"
+    assert base64.b64decode(block.source.data) == PNG
+
+
+def test_an_image_that_is_too_large_is_made_smaller(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    image.frombytes("RGB", (1600, 1200), os.urandom(1600 * 1200 * 3)).save(tmp_path / "a.png")
+    said, block = read(tmp_path / "a.png").content
+    assert isinstance(said, TextBlock)
+    assert "made smaller" in said.text
+    assert isinstance(block, DataBlock)
+    assert isinstance(block.source, Base64Source)
+    assert len(block.source.data) < 5_000_000
+
+
+def test_a_notebook_is_read_cell_by_cell(tmp_path: Path) -> None:
+    v4: Any = nbformat.v4
+    notebook = v4.new_notebook(
+        cells=[
+            v4.new_markdown_cell("# Title"),
+            v4.new_code_cell(
+                "1 + 1",
+                outputs=[
+                    v4.new_output("stream", text="x" * 10_000),
+                    v4.new_output("execute_result", data={"text/plain": "2", "image/png": "A" * 100}),
+                    v4.new_output("error", ename="ValueError", evalue="bad"),
+                ],
+            ),
+        ]
+    )
+    nbformat.write(notebook, tmp_path / "a.ipynb")
+    shown = text(read(tmp_path / "a.ipynb"))
+    for piece in (
+        "cell 1, markdown",
+        "# Title",
+        "cell 2, code",
+        "1 + 1",
+        "ValueError: bad",
+        "image/png (100 characters)",
+        "9,500 more",
+    ):
+        assert piece in shown
+    assert "[more cells follow: offset=2]" in text(read(tmp_path / "a.ipynb", limit=1))
+
+
+def test_a_broken_notebook_is_an_error_in_words(tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text('{"cells": 3}')
+    assert "no notebook that can be read" in text(read(tmp_path / "a.ipynb"))
+
+
+def test_a_pdf_is_read_by_pages(tmp_path: Path) -> None:
+    pypdf = pytest.importorskip("pypdf")
+    writer = pypdf.PdfWriter()
+    for _ in range(30):
+        writer.add_blank_page(200, 200)
+    writer.write(tmp_path / "a.pdf")
+    assert "10 more pages" in text(read(tmp_path / "a.pdf"))
+    assert "page 29 of 30" in text(read(tmp_path / "a.pdf", pages="2, 29-30"))
+    assert "the PDF has 30" in text(read(tmp_path / "a.pdf", pages="31"))
+    assert "can't be read" in text(read(tmp_path / "a.pdf", pages="x"))
+
+
+def test_a_broken_pdf_is_an_error_in_words(tmp_path: Path) -> None:
+    pytest.importorskip("pypdf")
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7 nothing else")
+    assert "can't be read" in text(read(tmp_path / "a.pdf"))
+
+
+def test_what_was_read_is_remembered(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a\n")
+    state = AgentState()
+    read(tmp_path / "a.txt", _agent_state=state)
+    assert list(state.tool_context.read_files) == [str((tmp_path / "a.txt").resolve())]
+
+
+def test_a_path_that_leads_elsewhere_since_it_was_judged_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("harmless\n")
+    (tmp_path / "secret").write_text("secret\n")
+    tool = Read()
+    engine = PermissionEngine(PermissionContext())
+    assert asyncio.run(engine.check_permission(tool, {"file_path": "a.txt"})).behavior.value == "allow"
+    (tmp_path / "a.txt").unlink()
+    (tmp_path / "a.txt").symlink_to("secret")
+    chunk = asyncio.run(tool(file_path="a.txt"))
+    assert isinstance(chunk, ToolChunk)
+    assert chunk.state is ToolResultState.ERROR
+    assert "leads to" in text(chunk)

@@ -1,0 +1,224 @@
+"""Glob and Grep: ripgrep and its stand-in give the same answers, within bounds and without secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtoolkit.message import TextBlock, ToolResultState
+from nbtoolkit.permission.engine import PermissionEngine
+from nbtoolkit.permission.rule import PermissionContext
+from nbtoolkit.tool import search
+from nbtoolkit.tool.engine_python import PythonEngine
+from nbtoolkit.tool.engine_ripgrep import RipgrepEngine, ripgrep
+from nbtoolkit.tool.result import ToolChunk
+from nbtoolkit.tool.search import Glob, Grep
+
+
+@pytest.fixture(params=["ripgrep", "python"], autouse=True)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every test holds for both engines."""
+    name: str = request.param
+    program = ripgrep()
+    if name == "ripgrep" and program is None:
+        pytest.skip("ripgrep isn't installed")
+    chosen = RipgrepEngine(program) if name == "ripgrep" and program else PythonEngine()
+    monkeypatch.setattr(search, "engine", lambda: chosen)
+    return name
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    contents = {
+        "a.py": "import os\nclass A:\n    pass\n",
+        "b.md": "# Class\nclass in words\n",
+        "src/c.py": "class C:\n    x = 1\n    y = 2\n\n\nclass D:\n    pass\n",
+        "src/deep/d1.txt": "nothing\n",
+        "src/deep/d2.txt": "class\r\nof windows\r\n",
+        ".hidden/e.py": "class E: pass\n",
+        ".env": "class=secret\n",
+        ".env.local": "class=secret\n",
+        "keys/id_rsa": "class secret\n",
+        "nbtoolkit.toml": "class = 1\n",
+        "build/out.py": "class Built: pass\n",
+        "src/skip.log": "class in a log\n",
+        "src/keep.log": "class kept\n",
+        ".gitignore": "/build/\n*.log\n!keep.log\n",
+    }
+    for at, (name, content) in enumerate(contents.items()):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode())
+        os.utime(path, (1_000_000 + at, 1_000_000 + at))
+    (tmp_path / "binary").write_bytes(b"class\x00\x01")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(tool: Any, **arguments: Any) -> ToolChunk:
+    chunk = asyncio.run(tool(**arguments))
+    assert isinstance(chunk, ToolChunk)
+    return chunk
+
+
+def lines(tool: Any, **arguments: Any) -> list[str]:
+    chunk = run(tool, **arguments)
+    shown = "".join(block.text for block in chunk.content if isinstance(block, TextBlock))
+    return [line for line in shown.split("\n") if not line.startswith("[not searched")]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("**/*.py", [".hidden/e.py", "src/c.py", "a.py"]),
+        ("*.py", ["a.py"]),
+        ("*.{py,md}", ["b.md", "a.py"]),
+        ("src/**/d[12].txt", ["src/deep/d2.txt", "src/deep/d1.txt"]),
+        ("src/deep/d[!1].txt", ["src/deep/d2.txt"]),
+        ("src/deep/d?.txt", ["src/deep/d2.txt", "src/deep/d1.txt"]),
+        ("**/*.log", ["src/keep.log"]),
+        ("{a,src/c}.py", ["src/c.py", "a.py"]),
+        ("src/*", ["src/keep.log", "src/c.py"]),
+        ("./src/*.py", ["src/c.py"]),
+        ("**/id_rsa", ["No files match."]),
+        ("**/.env*", ["No files match."]),
+        ("nothing", ["No files match."]),
+    ],
+)
+def test_glob_finds_files_newest_first(tree: Path, pattern: str, expected: list[str]) -> None:
+    assert lines(Glob(), pattern=pattern) == expected
+
+
+def test_sensitive_files_are_left_out_and_said(tree: Path) -> None:
+    chunk = run(Grep(), pattern="class")
+    (block,) = chunk.content
+    assert isinstance(block, TextBlock)
+    assert "[not searched, as sensitive: .env, .env.local, keys/id_rsa, nbtoolkit.toml]" in block.text
+    assert "secret" not in "".join(lines(Grep(), pattern="class", output_mode="content"))
+
+
+def test_grep_names_files_newest_first(tree: Path) -> None:
+    assert lines(Grep(), pattern="class") == [
+        "src/keep.log",
+        ".hidden/e.py",
+        "src/deep/d2.txt",
+        "src/c.py",
+        "b.md",
+        "a.py",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            {"glob": "*.py"},
+            ["src/c.py:1:class C:", "src/c.py:6:class D:", "a.py:2:class A:", ".hidden/e.py:1:class E: pass"],
+        ),
+        ({"glob": "src/**/*.py"}, ["src/c.py:1:class C:", "src/c.py:6:class D:"]),
+        ({"type": "md"}, ["b.md:2:class in words"]),
+        ({"type": "md", "-i": True}, ["b.md:1:# Class", "b.md:2:class in words"]),
+        ({"path": "a.py"}, ["a.py:2:class A:"]),
+        ({"path": "a.py", "-n": False}, ["a.py:class A:"]),
+        ({"path": "a.py", "-B": 1}, ["a.py-1-import os", "a.py:2:class A:"]),
+        (
+            {"path": "src", "glob": "*.py", "-A": 1},
+            ["src/c.py:1:class C:", "src/c.py-2-    x = 1", "--", "src/c.py:6:class D:", "src/c.py-7-    pass"],
+        ),
+        ({"path": "src/deep"}, ["src/deep/d2.txt:1:class"]),
+        ({"glob": "*.py", "head_limit": 1}, [".hidden/e.py:1:class E: pass", "[3 more lines]"]),
+    ],
+)
+def test_grep_shows_lines(tree: Path, arguments: dict[str, Any], expected: list[str]) -> None:
+    found = lines(Grep(), pattern="class", output_mode="content", **arguments)
+    assert found == (
+        expected if "--" in expected or "head_limit" in arguments or "-B" in arguments else sorted(expected)
+    )
+
+
+def test_grep_counts(tree: Path) -> None:
+    assert lines(Grep(), pattern="class", output_mode="count", glob="*.py") == [
+        ".hidden/e.py:1",
+        "a.py:1",
+        "src/c.py:2",
+    ]
+
+
+def test_a_match_may_span_lines_where_that_is_wanted(tree: Path) -> None:
+    assert lines(Grep(), pattern="C:.*y = 2", output_mode="content", multiline=True, path="src/c.py") == [
+        "src/c.py:1:class C:",
+        "src/c.py:2:    x = 1",
+        "src/c.py:3:    y = 2",
+    ]
+    assert lines(Grep(), pattern="C:.*y = 2") == ["No matches."]
+
+
+def test_a_broken_expression_is_an_error_in_words(tree: Path) -> None:
+    chunk = run(Grep(), pattern="(")
+    assert chunk.state is ToolResultState.ERROR
+    assert "can't run" in "".join(lines(Grep(), pattern="("))
+
+
+def test_words_that_look_like_options_are_words(tree: Path) -> None:
+    (tree / "-e").write_text("--pre=sh\n")
+    assert lines(Grep(), pattern="--pre=sh") == ["-e"]
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(?=x)", r"(?<!x)y", r"(a)\1", r"[[:alpha:]]", r"\p{L}", r"\bx\b{start}", "a++", "(?>a)", r"[a&&b]"]
+)
+def test_the_stand_in_refuses_by_name_what_it_cant_do_the_same(tree: Path, engine: str, pattern: str) -> None:
+    if engine == "ripgrep":
+        pytest.skip("ripgrep speaks for itself")
+    chunk = run(Grep(), pattern=pattern)
+    assert chunk.state is ToolResultState.ERROR
+    assert "without ripgrep" in "".join(lines(Grep(), pattern=pattern))
+
+
+def test_a_users_settings_for_ripgrep_run_nothing(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evil = tree / "evil.sh"
+    evil.write_text(f"#!/bin/sh\ntouch {tree}/ran\n")
+    evil.chmod(0o755)
+    (tree / "rc").write_text(f"--pre={evil}\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tree / "rc"))
+    lines(Grep(), pattern="class")
+    assert not (tree / "ran").exists()
+
+
+def test_many_hits_are_cut_with_a_count(tree: Path) -> None:
+    for at in range(150):
+        (tree / f"f{at:03}.txt").write_text("needle\n")
+    assert lines(Grep(), pattern="needle")[-1] == "[50 more files]"
+    assert "50 more files" in lines(Glob(), pattern="f*.txt")[-1]
+
+
+def test_a_pattern_that_climbs_is_judged_by_where_it_leads(
+    tree: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    engine = PermissionEngine(PermissionContext(working_directory=str(tree)))
+
+    def verdict(tool: Any, **arguments: Any) -> str:
+        return asyncio.run(engine.check_permission(tool, arguments)).behavior.value
+
+    assert verdict(Glob(), pattern="**/*.py") == "allow"
+    assert verdict(Glob(), pattern=f"{outside}/*") == "ask"
+    assert verdict(Glob(), pattern="../*") == "ask"
+    assert verdict(Grep(), pattern="x", path=str(outside)) == "ask"
+    engine.add_rule("Read(./src/**)", "deny")
+    assert verdict(Grep(), pattern="x", path="src") == "deny"
+    assert verdict(Grep(), pattern="x") == "ask"
+
+
+def test_a_folder_that_isnt_there_is_an_error(tree: Path) -> None:
+    assert "doesn't exist" in "".join(lines(Grep(), pattern="x", path="gone"))
+
+
+def test_names_that_are_no_text_are_found_too(tree: Path) -> None:
+    name = os.fsdecode(b"odd\xff.py")
+    (tree / name).write_text("x")
+    assert len(lines(Glob(), pattern="odd*.py")) == 1

@@ -1,0 +1,209 @@
+"""Write and Edit: one step or nothing, only what was read, and everything else about the file kept."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtoolkit.message import TextBlock, ToolResultState
+from nbtoolkit.permission.engine import PermissionEngine
+from nbtoolkit.permission.rule import PermissionContext
+from nbtoolkit.state import AgentState
+from nbtoolkit.tool.edit import Edit
+from nbtoolkit.tool.files import FileChange, FileFault
+from nbtoolkit.tool.read import Read
+from nbtoolkit.tool.result import ToolChunk
+from nbtoolkit.tool.write import Write
+
+
+def call(tool: Any, path: Path, state: AgentState | None = None, **arguments: Any) -> ToolChunk:
+    chunk = asyncio.run(tool(file_path=str(path), **arguments, _agent_state=state))
+    assert isinstance(chunk, ToolChunk)
+    return chunk
+
+
+def text(chunk: ToolChunk) -> str:
+    return "".join(block.text for block in chunk.content if isinstance(block, TextBlock))
+
+
+@pytest.fixture
+def state() -> AgentState:
+    return AgentState()
+
+
+def test_a_new_file_is_created_with_its_folders(tmp_path: Path, state: AgentState) -> None:
+    path = tmp_path / "a" / "b" / "c.txt"
+    chunk = call(Write(), path, state, content="one\ntwo\n")
+    assert chunk.state is ToolResultState.SUCCESS
+    assert path.read_text() == "one\ntwo\n"
+    assert "+one" in chunk.metadata["diff"]
+    assert "Created" in text(chunk)
+
+
+def test_a_file_must_have_been_read_before_it_is_replaced(tmp_path: Path, state: AgentState) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    assert "has not been read yet" in text(call(Write(), path, state, content="new\n"))
+    assert "has not been read yet" in text(call(Edit(), path, state, old_string="old", new_string="new"))
+    assert path.read_text() == "old\n"
+    call(Read(), path, state)
+    assert call(Write(), path, state, content="new\n").state is ToolResultState.SUCCESS
+    assert call(Edit(), path, state, old_string="new", new_string="newer").state is ToolResultState.SUCCESS
+    assert path.read_text() == "newer\n"
+
+
+def test_a_file_that_somebody_changed_since_is_not_written(tmp_path: Path, state: AgentState) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    call(Read(), path, state)
+    path.write_text("theirs\n")
+    assert "has changed since" in text(call(Edit(), path, state, old_string="theirs", new_string="mine"))
+    assert path.read_text() == "theirs\n"
+
+
+def test_a_file_that_was_only_touched_is_still_the_same(tmp_path: Path, state: AgentState) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    call(Read(), path, state)
+    os.utime(path, (1, 1))
+    assert call(Edit(), path, state, old_string="old", new_string="new").state is ToolResultState.SUCCESS
+
+
+def test_two_matches_are_an_error_unless_all_are_meant(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("x\nx\n")
+    assert "2 times" in text(call(Edit(), path, old_string="x", new_string="y"))
+    assert call(Edit(), path, old_string="x", new_string="y", replace_all=True).state is ToolResultState.SUCCESS
+    assert path.read_text() == "y\ny\n"
+
+
+def test_no_match_names_the_nearest_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("def load(path):\n    pass\n")
+    assert "line is 1" in text(call(Edit(), path, old_string="def laod(path):", new_string="x"))
+    assert "blanks" in text(call(Edit(), path, old_string="  def load(path):\n  pass", new_string="x"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"a\r\nb\r\n", b"A\r\nb\r\n"),
+        (b"a\nb", b"A\nb"),
+        (b"\xef\xbb\xbfa\n", b"\xef\xbb\xbfA\n"),
+        (b"a\r\nb\n", b"A\r\nb\n"),
+        ("a é ü naïve café\n".encode("cp1252"), "A é ü naïve café\n".encode("cp1252")),
+        ("\ufeffa\n".encode("utf-16-le"), "\ufeffA\n".encode("utf-16-le")),
+    ],
+)
+def test_line_ends_marks_encodings_and_the_last_newline_survive(tmp_path: Path, before: bytes, after: bytes) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(before)
+    first = "a" if len(before) < 16 else "a é"
+    assert call(Edit(), path, old_string=first, new_string=first.replace("a", "A")).state is ToolResultState.SUCCESS
+    assert path.read_bytes() == after
+
+
+def test_a_character_that_the_encoding_hasnt_is_an_error_and_nothing_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    before = "naïve café, déjà vu, crème brûlée\n".encode("cp1252")
+    path.write_bytes(before)
+    assert "which has no" in text(call(Edit(), path, old_string="vu", new_string="日本"))
+    assert path.read_bytes() == before
+
+
+def test_the_mode_of_a_file_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text("a\n")
+    path.chmod(0o754)
+    call(Edit(), path, old_string="a", new_string="b")
+    assert path.stat().st_mode & 0o777 == 0o754
+
+
+def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.txt").write_text("a\n")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    call(Edit(), tmp_path / "link.txt", old_string="a", new_string="b")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "b\n"
+
+
+def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    chunk = call(Write(), tmp_path / "folder", content="x")
+    assert chunk.state is ToolResultState.ERROR
+    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
+
+
+def test_undo_takes_back_what_one_call_did(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    made = call(Write(), path, content="one\n").value
+    changed = call(Edit(), path, old_string="one", new_string="two").value
+    assert isinstance(made, FileChange)
+    assert isinstance(changed, FileChange)
+    with pytest.raises(FileFault, match="changed since"):
+        made.undo()
+    changed.undo()
+    assert path.read_text() == "one\n"
+    made.undo()
+    assert not path.exists()
+
+
+def test_what_a_call_would_do_is_shown_without_doing_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("one\n")
+    change = Edit().change({"file_path": str(path), "old_string": "one", "new_string": "two"})
+    assert "-one" in change.diff
+    assert "+two" in change.diff
+    assert path.read_text() == "one\n"
+
+
+def test_the_notebook_that_the_kernel_belongs_to_is_never_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "mine.ipynb"
+    path.write_text("{}")
+    monkeypatch.setenv("JPY_SESSION_NAME", str(path))
+    monkeypatch.chdir(tmp_path)
+    decision = asyncio.run(
+        PermissionEngine(PermissionContext()).check_permission(Write(), {"file_path": "mine.ipynb", "content": ""})
+    )
+    assert decision.behavior.value == "deny"
+    assert "belongs to" in decision.message
+    assert "belongs to" in text(call(Write(), path, content=""))
+    assert path.read_text() == "{}"
+
+
+def test_a_kill_in_the_middle_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    program = (
+        "import asyncio, sys; from nbtoolkit.tool.write import Write\n"
+        "at = 0\n"
+        "while True:\n"
+        "    asyncio.run(Write()(file_path=sys.argv[1], content=('ab'[at % 2] * 2_000_000))); at += 1; print(at, flush=True)\n"
+    )
+    for _ in range(4):
+        process = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.013)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        content = path.read_text()
+        assert content in ("a" * 2_000_000, "b" * 2_000_000)
+
+
+def test_writing_where_a_folder_became_a_link_is_refused(tmp_path: Path) -> None:
+    from nbtoolkit.tool.files import replace_file
+
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "folder").symlink_to("elsewhere")
+    with pytest.raises(FileFault, match="became a link"):
+        replace_file(str(tmp_path / "folder" / "a.txt"), b"x")
