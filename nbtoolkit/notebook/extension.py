@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
+from nbtoolkit.mcp import nested
+from nbtoolkit.mcp.interaction import set_host
 from nbtoolkit.notebook import magics, scheduling, tables
 from nbtoolkit.notebook.actions import withheld
 from nbtoolkit.notebook.approver import InlineApprover
 from nbtoolkit.notebook.namespace import NotebookVariables
 from nbtoolkit.notebook.recorder import Recorder
+from nbtoolkit.notebook.server_questions import ServerQuestions
 from nbtoolkit.permission.approval import Origin
 from nbtoolkit.permission.store import Store
 from nbtoolkit.schema import set_variable_resolver
@@ -42,6 +45,7 @@ class Extension:
         hooks.place = scheduling.origin
         hooks.default_approver = self._approver
         hooks.observers.append(self._recorder)
+        set_host(ServerQuestions(self._approver))
         set_variable_resolver(NotebookVariables(self._shell, self._toolkit))
         magics.register(self._shell, hooks.get_toolkit)
         self._shell.events.register("post_run_cell", self._cell_ended)
@@ -72,6 +76,8 @@ class Extension:
         magics.unregister(self._shell)
         set_variable_resolver(None)
         hooks.observers.remove(self._recorder)
+        set_host(None)
+        nested.undo()
         for name, value in self._before.items():
             setattr(hooks, name, value)
         self._approver.close()

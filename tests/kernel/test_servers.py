@@ -112,3 +112,26 @@ def test_no_end_of_the_kernel_leaves_a_server(
     else:
         page.send("control", "shutdown_request", {"restart": False})
     assert ended(file)
+
+
+ASKING = """
+from nbtoolkit.mcp.interaction import set_host
+from nbtoolkit.notebook.approver import InlineApprover
+from nbtoolkit.notebook.server_questions import ServerQuestions
+set_host(ServerQuestions(InlineApprover()))
+client = server(); await client.connect()
+FORM = {"type": "object", "properties": {"name": {"type": "string", "default": "Ada"}}, "required": ["name"]}
+"""
+
+
+@pytest.mark.parametrize(
+    "code", ["print(await use('ask', schema=FORM))", "print(scheduling.drive(use('ask', schema=FORM)))"]
+)
+@pytest.mark.parametrize(("button", "heard"), [("Allow once", '"content": {"name": "Ada"}'), ("Deny", "decline")])
+def test_a_servers_question_is_a_card_under_the_cell(page: FrontEnd, code: str, button: str, heard: str) -> None:
+    page.run(ASKING).ok()
+    cell = page.run(code)
+    # A button's name says for screen readers what it is about.
+    page.click(f"{button}\nquestion on plain with name Ada", cell)
+    assert heard in cell.ok().text
+    page.run("set_host(None); await client.close()").ok()
