@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,12 @@ def absent(reason: str) -> None:
     if IN_CI:
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def standard_asyncio_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the next test Python's own asyncio.run back: an MCPClient made under a running loop lets it nest."""
+    monkeypatch.setattr(asyncio, "run", asyncio.run)
 
 
 def on_kernel(environment: KernelEnvironment) -> ParameterSet:
