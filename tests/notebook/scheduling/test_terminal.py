@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import pexpect  # type: ignore[import-untyped] - IPython brings it
+import pexpect  # type: ignore[import-untyped]
 import pytest
 
 if TYPE_CHECKING:
