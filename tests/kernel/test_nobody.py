@@ -69,6 +69,20 @@ def test_a_beacon_is_waited_for_once_in_a_client_session(page: FrontEnd) -> None
     assert links() == lit
 
 
+def test_a_front_end_that_had_no_widgets_is_not_waited_for_so_long_again(open_page: Callable[..., FrontEnd]) -> None:
+    page = open_page(widgets=False)
+
+    def links() -> int:
+        return sum("DirectionalLinkModel" in str(m["content"]) for m in page.log if m["msg_type"] == "comm_open")
+
+    code = "print(stub.ask_sync('a', attend=4.5, typing=0.1))"
+    page.run(code).ok()
+    lit = links()
+    assert lit > 2
+    page.run(code).ok()
+    assert links() - lit <= 2
+
+
 @each_way
 @pytest.mark.parametrize(("line", "verdict"), [("y", "allowed"), ("", "denied")])
 def test_without_widgets_the_input_box_asks(

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 BEACON_EVERY = 1.0
 # A busy page on a slow line answers the first beacon in 0.06-0.3 s, one that is just loading in 1.3-3 s.
 ATTEND = 8.0
+# A client session that was waited for in vain, a console's say, is not waited for so long again.
+ATTEND_AGAIN = 1.5
 # Client sessions are forgotten beyond this: a notebook has one for each time its page was loaded.
 REMEMBERED = 32
 
@@ -129,7 +131,8 @@ class Beacon:
                 widget.close()
 
 
-_proven: dict[str, None] = {}
+# Whether a client session's front end has fired a beacon.
+_proven: dict[str, bool] = {}
 
 
 async def pose(question: Question, *, timeout: float | None = None, attend: float = ATTEND) -> Any:
@@ -141,8 +144,10 @@ async def pose(question: Question, *, timeout: float | None = None, attend: floa
     __tracebackhide__ = True  # IPython leaves it out
     with question.open():
         question.present()
-        if question.origin.session not in _proven:
-            await _attended(question, attend if timeout is None else min(attend, timeout))
+        proven = _proven.get(question.origin.session or "")
+        if not proven:
+            limits = [attend, timeout, ATTEND_AGAIN if proven is False else None]
+            await _attended(question, min(limit for limit in limits if limit is not None))
         return await question.wait(timeout)
 
 
@@ -154,9 +159,11 @@ async def _attended(question: Question, limit: float) -> None:
     fired = asyncio.ensure_future(beacon.seen(limit))
     try:
         await asyncio.wait({answer, fired}, return_when=asyncio.FIRST_COMPLETED)
-        if fired.done() and fired.result():
-            _remember(question.origin.session)
-        elif not question.resolved:
+        if fired.done() and (error := fired.exception()) is not None:
+            raise NobodyAnswers(f"ipywidgets does not work here: {error!r}") from error
+        if fired.done() and question.origin.session is not None:
+            _remember(question.origin.session, fired.result())
+        if not question.resolved and fired.done() and not fired.result():
             raise NobodyAnswers(f"no front end that shows widgets has answered within {limit:g} s")
     finally:
         for task in (answer, fired):
@@ -165,8 +172,7 @@ async def _attended(question: Question, limit: float) -> None:
         beacon.close()
 
 
-def _remember(session: str | None) -> None:
-    if session is not None:
-        _proven[session] = None
-        while len(_proven) > REMEMBERED:
-            del _proven[next(iter(_proven))]
+def _remember(session: str, proven: bool) -> None:
+    _proven[session] = proven
+    while len(_proven) > REMEMBERED:
+        del _proven[next(iter(_proven))]
