@@ -382,6 +382,15 @@ class Places:
             return True
         return not name.endswith(".pth") and (name[:1] == "." or self._plain(name)) and self.reason((path,)) is not None
 
+    def skips_below(self, root: str, folder: str) -> bool:
+        """Whether a search that starts in ``folder`` below ``root`` starts in a place that it leaves out."""
+        path = root
+        for part in folder.split("/"):
+            path = f"{path}/{part}"
+            if part in ("", ".", "..", ".git") or self.skips(path):
+                return True
+        return False
+
 
 class _Names:
     """One list of names: the last part of a path, several last parts, or an absolute path; globs are allowed."""

@@ -260,7 +260,7 @@ def expand_files(pattern: str, folder: str) -> list[str] | None:
     if sum(map(has_magic, pattern.split("/"))) > MOST_GLOB_PARTS:
         return None
     found: list[str] = []
-    for path in glob.iglob(pattern, root_dir=None if os.path.isabs(pattern) else folder):  # noqa: PTH117  # noqa: PTH207 - stops in the middle
+    for path in glob.iglob(pattern, root_dir=None if os.path.isabs(pattern) else folder):  # noqa: PTH117, PTH207 - it stops in the middle
         found.append(path)
         if len(found) > MOST_FILES:
             return None

@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from nbtoolkit.tool.engine_ripgrep import base_glob
 from nbtoolkit.tool.files import FileFault
 from nbtoolkit.tool.globbing import IgnoreFile, glob_expression, ignored
 
@@ -61,7 +62,9 @@ class PythonEngine:
 
     def files(self, query: Query, stopper: Stopper) -> list[str]:
         """All files that aren't ignored or sensitive."""
-        return list(_walk(query, stopper))
+        name = base_glob(query.name_glob)
+        fits = glob_expression(name, anchored=False) if name and name != "*" else None
+        return [each for each in _walk(query, stopper) if fits is None or fits.match(each)]
 
     def grep(self, query: Query, stopper: Stopper) -> Found:
         """Matches by file."""
@@ -124,7 +127,16 @@ def _walk(query: Query, stopper: Stopper) -> Iterator[str]:
         folder = os.path.dirname(folder)  # noqa: PTH120
     for each in reversed(above):
         rules.extend(_ignore_file(each))
-    yield from _below(root, "", rules, query, stopper)
+    if query.below is None:
+        yield from _below(root, "", rules, query, stopper)
+        return
+    # Who names an ignored folder wants to see into it; so does ripgrep.
+    folder = root
+    for part in query.below.split("/"):
+        rules.extend(_ignore_file(folder))
+        folder = f"{folder}/{part}"
+    if not query.places.skips_below(root, query.below):
+        yield from _below(folder, f"{query.below}/", rules, query, stopper)
 
 
 def _ignore_file(folder: str) -> list[IgnoreFile]:

@@ -18,7 +18,7 @@ from nbtoolkit.tool.globbing import glob_expression
 if TYPE_CHECKING:
     from nbtoolkit.permission.sensitive import Places
 
-__all__ = ["Engine", "Found", "Query", "RipgrepEngine", "Stopper", "engine", "ripgrep"]
+__all__ = ["Engine", "Found", "Query", "RipgrepEngine", "Stopper", "base_glob", "engine", "ripgrep"]
 
 # More output than this is nothing that anybody reads; the search ends there.
 LARGEST_OUTPUT = 64 * 1024 * 1024
@@ -61,7 +61,8 @@ class Query:
     only: str | None = None
     glob: str | None = None
     name_glob: str | None = None
-    anchored: bool = False
+    below: str | None = None
+    """The folder below ``root`` that alone is looked at."""
     type: str | None = None
     mode: Mode = "files_with_matches"
     ignore_case: bool = False
@@ -109,7 +110,12 @@ class RipgrepEngine:
 
     def files(self, query: Query, stopper: Stopper) -> list[str]:
         """All files; a name's glob is ripgrep's to look at where it isn't about folders."""
-        output = self._run([*self._common(query), "--files", "--null", "--", "./"], query, stopper)
+        target = "./"
+        if query.below is not None:
+            target = f"./{query.below}"
+            if not os.path.isdir(f"{query.root}/{query.below}") or query.places.skips_below(query.root, query.below):  # noqa: PTH112
+                return []
+        output = self._run([*self._common(query), "--files", "--null", "--", target], query, stopper)
         names = output.decode("utf-8", "surrogateescape").split("\0")
         return [name[2:] for name in names if name]
 
@@ -151,7 +157,7 @@ class RipgrepEngine:
         ]
         arguments += ["--no-ignore-exclude", "--glob=!.git"]
         arguments += [f"--iglob=!{name}" for name in query.places.skipped_names(query.root)]
-        name = query.glob if query.glob and "/" not in query.glob.strip("/") else _base_glob(query.name_glob)
+        name = query.glob if query.glob and "/" not in query.glob.strip("/") else base_glob(query.name_glob)
         if name and name != "*":
             # A type, not a glob: a glob would find ignored files too.
             arguments += ["--type-add", f"nbtoolkit:{name.strip('/')}", "--type=nbtoolkit"] if not query.type else []
@@ -199,7 +205,7 @@ class RipgrepEngine:
         return output
 
 
-def _base_glob(glob: str | None) -> str | None:
+def base_glob(glob: str | None) -> str | None:
     """``**/*.py`` is about names only."""
     if glob is None:
         return None

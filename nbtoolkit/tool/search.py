@@ -74,7 +74,7 @@ class _SearchTool(FileTool):
         found: list[str] = []
         seen = 0
         stack = [(root, 0)]
-        while stack and seen < 3_000:
+        while stack and seen < 1_000:
             folder, depth = stack.pop()
             try:
                 entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -105,14 +105,25 @@ def _shown(root: str, found: Sequence[str]) -> list[str]:
 
 def _newest(root: str, found: list[str]) -> list[str]:
     """Newest first; equal times by name, so that the answer is always the same."""
-    times: list[tuple[int, str]] = []
-    for each in found:
-        try:
-            times.append((-os.lstat(f"{root}/{each}").st_mtime_ns, each))
-        except OSError:
-            times.append((0, each))
-    times.sort()
-    return [each for _, each in times]
+    found.sort()
+    # Names from a folder that is open already spare the system the way to it, for every file.
+    folder = os.open(root, os.O_RDONLY) if os.stat in os.supports_dir_fd else None
+    times: list[int] = []
+    stat = os.stat
+    try:
+        for each in found:
+            try:
+                if folder is None:
+                    times.append(stat(f"{root}/{each}", follow_symlinks=False).st_mtime_ns)
+                else:
+                    times.append(stat(each, dir_fd=folder, follow_symlinks=False).st_mtime_ns)
+            except OSError:
+                times.append(0)
+    finally:
+        if folder is not None:
+            os.close(folder)
+    # Sorting is stable, backwards too.
+    return [found[at] for at in sorted(range(len(found)), key=times.__getitem__, reverse=True)]
 
 
 _GLOB_INPUT: dict[str, Any] = {
@@ -159,10 +170,13 @@ class Glob(_SearchTool):
                 root = moved[0]
             if self._places.reason((root,)) is not None:
                 raise FileFault(f"{pattern!r} leads into a sensitive folder.")
-            query = Query(root, self._places, name_glob=rest, anchored=True)
+            start, _ = _fixed(rest)
+            query = Query(root, self._places, name_glob=rest, below=start or None)
             found = await _in_thread(lambda stopper: engine().files(query, stopper))
-            expression = glob_expression(rest, anchored=True)
-            hits = _newest(root, [each for each in found if expression.match(each)])
+            if not _only_names(rest):
+                expression = glob_expression(rest, anchored=True)
+                found = [each for each in found if expression.match(each)]
+            hits = await asyncio.to_thread(_newest, root, found)
         except FileFault as fault:
             return files.failed(fault)
         note = self._note(root)
@@ -182,11 +196,21 @@ def _split(pattern: str) -> tuple[str, str]:
     """The folder that a pattern starts in, where it is absolute, in a home or climbs, and the rest."""
     if not pattern.startswith(("/", "~", "../", "./")):
         return "", pattern
+    return _fixed(pattern)
+
+
+def _only_names(pattern: str) -> bool:
+    """Whether a pattern looks at names alone, as the engines do by themselves."""
+    return pattern.startswith("**/") and "/" not in pattern[3:] and pattern[3:] not in ("**", "")
+
+
+def _fixed(pattern: str) -> tuple[str, str]:
+    """The folders at a pattern's beginning that are no pattern, and the rest."""
     parts = pattern.split("/")
     at = 0
     while at < len(parts) - 1 and not any(sign in parts[at] for sign in "*?[{"):
         at += 1
-    return ("/".join(parts[:at]) or "/"), "/".join(parts[at:])
+    return ("/".join(parts[:at]) or ("/" if pattern.startswith("/") else "")), "/".join(parts[at:])
 
 
 _GREP_INPUT: dict[str, Any] = {
