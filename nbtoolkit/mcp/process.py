@@ -178,7 +178,10 @@ class ServerProcess:
             await self._reap(TERM_SECONDS if not hurry.is_set() else HURRY_SECONDS)
         # Also after a clean exit: what it forked may be there still.
         self.signal(signal.SIGKILL)
-        if sys.platform == "linux":
+        if hurry.is_set():
+            # No thread can be started any more.
+            guardian.kill_marked(self.mark)
+        else:
             await asyncio.to_thread(guardian.kill_marked, self.mark)
         await self._reap(REAP_SECONDS)
         draining.cancel()
