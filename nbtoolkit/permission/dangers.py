@@ -169,10 +169,14 @@ def _environment(name: str, args: Sequence[Argument], words: list[str | None], *
         return "it shows the whole environment"
     if name == "compgen":
         return "it shows the names of the environment"
-    if name == "set" and any(
-        word is not None and re.match(r"[-+]\w*[ak]|-o\Z", word) and word != "-o" for word in words
-    ):
+    if name == "set" and any(re.match(r"[-+]\w*[ak]|(?:allexport|keyword)\Z", word or "") for word in words):
         return "it changes what other commands are given"
+    if name in ("read", "mapfile", "readarray", "getopts", "printf"):
+        set_by_name = words[1:2] if name == "printf" and words[:1] == ["-v"] else words if name != "printf" else []
+        return next(
+            (f"it sets {word}, which decides what runs" for word in set_by_name if word and changes_what_runs(word)),
+            None,
+        )
     if name in ("export", "declare", "typeset", "readonly", "local", "unset"):
         return _assigns(args)
     return None
@@ -312,7 +316,23 @@ _Check = "Callable[[str, Sequence[Argument], list[str | None], Sequence[str], Se
 
 _CHECKS: dict[str, Callable[..., str | None]] = {
     **dict.fromkeys(
-        ("printenv", "env", "set", "export", "declare", "typeset", "readonly", "local", "compgen", "unset"),
+        (
+            "printenv",
+            "env",
+            "set",
+            "export",
+            "declare",
+            "typeset",
+            "readonly",
+            "local",
+            "compgen",
+            "unset",
+            "read",
+            "mapfile",
+            "readarray",
+            "getopts",
+            "printf",
+        ),
         _environment,
     ),
     "rm": _rm,

@@ -53,7 +53,8 @@ class Reading:
     recursive: bool = False
     default_folder: bool = False
     """Whether, without a path, it works on the folder that it stands in."""
-    value: bool = True
+    visible: bool = False
+    """Whether what is hidden stays out of a recursive read."""
     unknown_paths: bool = False
 
 
@@ -212,7 +213,7 @@ def reading(args: Sequence[Argument]) -> Reading | None:
         return Reading()
     if spec is not None:
         found = scan(spec, args[1:])
-        return None if found is None else _by_operands(spec, found)
+        return None if found is None else _by_operands(spec, found, name)
     spec = _spec(name, edits=True)
     if spec is not None:
         found = scan(spec, args[1:])
@@ -224,7 +225,7 @@ def reading(args: Sequence[Argument]) -> Reading | None:
     return None
 
 
-def _by_operands(spec: Spec, found: Scan) -> Reading | None:
+def _by_operands(spec: Spec, found: Scan, name: str = "") -> Reading | None:
     kind, operands = spec.operands, found.operands
     result = Reading(paths=list(found.paths))
     if kind == "none":
@@ -249,6 +250,8 @@ def _by_operands(spec: Spec, found: Scan) -> Reading | None:
     result.recursive = access == "read" and any(
         flag in found.flags for flag in ("-r", "-R", "--recursive", "--dereference-recursive")
     )
+    if name == "rg":
+        result.recursive = result.visible = True
     if not operands and (access == "name" or result.recursive):
         result.default_folder = True
     return result
@@ -542,7 +545,12 @@ def _xxd(args: Sequence[Argument]) -> Reading | None:
 
 def _tar(args: Sequence[Argument]) -> Reading | None:
     words = [each.static for each in args]
-    if len(words) == 2 and re.fullmatch(r"-?t[vzjJ]*f", words[0] or "") and args[1].known:
+    if (
+        len(words) == 2
+        and re.fullmatch(r"-?t[vzjJ]*f", words[0] or "")
+        and args[1].static
+        and ":" not in args[1].static
+    ):
         return Reading(paths=[(args[1], "read")])
     return None
 
@@ -632,7 +640,6 @@ _SPECIAL: dict[str, _Special] = {
             "npm",
             "ruff",
             "mypy",
-            "pytest",
             "uv",
             "cargo",
             "rustc",
@@ -640,8 +647,6 @@ _SPECIAL: dict[str, _Special] = {
             "docker",
             "R",
             "julia",
-            "ipython",
-            "poetry",
         ),
         _version_only,
     ),

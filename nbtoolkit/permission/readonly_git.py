@@ -29,7 +29,7 @@ _LOG = (
     "--patch --no-patch -s --raw --unified= --color? --no-color --word-diff? --color-words? --ignore-all-space --ignore-space-change "
     "--ignore-blank-lines --ignore-space-at-eol --find-renames? -M? -C? --no-renames --diff-filter= --cached --staged --merge-base "
     "--exit-code --quiet --check --no-ext-diff --no-textconv --full-index --binary --text --function-context --dirstat? --compact-summary "
-    "--patch-with-stat --pickaxe-regex --pickaxe-all --minimal --patience --histogram --diff-algorithm= --full-history --show-signature "
+    "--patch-with-stat --pickaxe-regex --pickaxe-all --minimal --patience --histogram --diff-algorithm= --full-history "
     "--boundary --simplify-by-decoration --walk-reflogs --notes? --no-notes --no-walk? --source --use-mailmap --children --parents --cc "
     "--inter-hunk-context= --relative? --ita-invisible-in-index --no-prefix --src-prefix= --dst-prefix= --no-index NUM"
 )
@@ -69,7 +69,6 @@ _COMMANDS: dict[str, str] = {
     "remote": "@v --verbose; =",
     "version": "--build-options; none",
     "check-ignore": "@vnqz --verbose --no-index; names",
-    "verify-commit": "@v --raw; any",
     "var": "; =GIT_AUTHOR_IDENT|GIT_COMMITTER_IDENT|GIT_DEFAULT_BRANCH",
 }
 _TWO_WORDS: dict[tuple[str, str], str] = {
@@ -120,6 +119,9 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
     found = scan(parsed, rest[skip:])
     if found is None or "--no-index" in found.flags:
         # With --no-index the words are any files; better asked than guessed.
+        return None
+    if any("%G" in (each.static or "") for each in rest):
+        # A format that checks signatures runs gpg.
         return None
     result = Reading(paths=[(each, "name") for each in folders])
     kind = parsed.operands

@@ -82,7 +82,7 @@ PROGRAMS: dict[str, str] = {
     "df": "@ahHiklPT -t= -x= -B= --all --human-readable --total --type= --print-type --inodes --output?; names",
     "realpath": "@eLmPqsz --canonicalize-existing --canonicalize-missing --relative-to= --relative-base= --strip --zero; names",
     "readlink": "@efmnqsvz --canonicalize --no-newline; names",
-    "file": "@bhikLprsz0 --brief --mime --mime-type --mime-encoding --dereference --no-dereference -F= -e=; files",
+    "file": "@bhikLrs0 --brief --mime --mime-type --mime-encoding --dereference --no-dereference -F= -e=; files",
     "cd": "@LPe; onename",
     "pushd": "; onename",
     # Reading files.

@@ -331,7 +331,7 @@ class Places:
             return None
         return self._folders.could_match(part.casefold()) or self._files.could_match(part.casefold())
 
-    def below(self, root: str, *, skip_git_of: Iterable[str] = ()) -> tuple[str, str] | None:
+    def below(self, root: str, *, skip_git_of: Iterable[str] = (), hidden: bool = True) -> tuple[str, str] | None:
         """The first sensitive file or folder found under ``root``, and what it holds; ("", …) where it is too large."""
         skipped = {os.path.join(each, ".git") for each in skip_git_of}  # noqa: PTH118
         seen, stack = 0, [root]
@@ -349,6 +349,8 @@ class Places:
                 if seen > MOST_ENTRIES:
                     return "", f"more than {MOST_ENTRIES:,} files, too many to look through"
                 name = entry.name
+                if name[0] == "." and not hidden:
+                    continue
                 if entry.path not in skipped and (name[0] == "." or self._plain(name)):
                     found = self.reason((entry.path,))
                     if found is not None:

@@ -18,7 +18,7 @@ from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject
 from nbtoolkit.permission.readonly import reading
 from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
 from nbtoolkit.permission.shell import read_line
-from nbtoolkit.permission.shell_paths import PathJudge, Programs
+from nbtoolkit.permission.shell_paths import PathJudge, Programs, holds_link
 from nbtoolkit.permission.shell_values import Argument, Variables, changes_what_runs
 from nbtoolkit.permission.subject import Effect, Subject
 from nbtoolkit.permission.wrappers import allowed_form, program_name, unwrap
@@ -67,6 +67,7 @@ class _Judge(PathJudge):
         self.subjects: list[Subject] = []
         self.variables = Variables(line)
         self.stack: list[tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]] = [((), cwds, cwds)]
+        self.tangled = False
         self.background = any(command.joined == "&" for command in line.commands)
 
     # ------------------------------------------------------------------------------------------------ the line
@@ -98,6 +99,13 @@ class _Judge(PathJudge):
                 self.subjects.append(
                     CommandSubject(
                         kind="command", text=f"{name}()", safety=f"it changes what {name} means", hidden=True
+                    )
+                )
+        for name in {*line.loops, *line.spoilt, *line.arithmetic}:
+            if changes_what_runs(name):
+                self.subjects.append(
+                    CommandSubject(
+                        kind="command", text=line.source, safety=f"it sets {name}, which decides what runs", hidden=True
                     )
                 )
         doubtful = [name for name in line.arithmetic if not name or not self.variables.only_numbers(name)]
@@ -330,11 +338,15 @@ class _Judge(PathJudge):
         known = not read.unknown_paths
         for argument, access in items:
             deep = read.recursive and (access == "read" or removes)
-            subject = self.path(argument, access, at, cwds, strictly=removes, recursive=deep)
+            subject = self.path(argument, access, at, cwds, strictly=removes, recursive=deep, visible=read.visible)
             if subject is None:
                 continue
+            if self.tangled:
+                subject = replace(subject, exact=False, effect=Effect.OTHER, suggestion=None)
             known = known and subject.exact
             paths.append(subject)
+        if read.edits and args[0].static in ("cp", "mv"):
+            self.tangled = self.tangled or any(holds_link(path) for each in paths for path in each.paths)
         if read.edits:
             inside = known and bool(paths) and all(each.effect in (Effect.EDIT, Effect.READ) for each in paths)
             return (Effect.EDIT if inside else Effect.OTHER), None, paths
@@ -367,6 +379,8 @@ class _Judge(PathJudge):
                 exact=False,
             )
         subject = self.path(argument, access, None, cwds)
+        if subject is not None and self.tangled:
+            subject = replace(subject, exact=False, effect=Effect.OTHER, suggestion=None)
         return None if subject is None else replace(subject, text=redirect.raw)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nbtoolkit.permission.dangers import INTERPRETERS
 from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject, path_subject
+from nbtoolkit.permission.sensitive import MOST_ENTRIES
 from nbtoolkit.permission.shell_values import UNKNOWN, expand_files
 from nbtoolkit.permission.subject import Effect
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.sensitive import Places
     from nbtoolkit.permission.shell_values import Argument
 
-__all__ = ["PathJudge", "Programs"]
+__all__ = ["PathJudge", "Programs", "holds_link"]
 
 # Words of commands that aren't in the tables are looked at as paths; past so many nobody reads them either.
 MAX_NAMED = 400
@@ -82,6 +83,7 @@ class PathJudge:
         *,
         strictly: bool = False,
         recursive: bool = False,
+        visible: bool = False,
         names: tuple[str, ...] | None = None,
     ) -> PathSubject | None:
         """One word as a path; the worst of all that it can be."""
@@ -103,7 +105,15 @@ class PathJudge:
                 if text == "-" and access == "read":
                     continue
                 subject = self.place(
-                    text, access, within, cwds, strictly=strictly, recursive=recursive, names=names, raw=raw
+                    text,
+                    access,
+                    within,
+                    cwds,
+                    strictly=strictly,
+                    recursive=recursive,
+                    visible=visible,
+                    names=names,
+                    raw=raw,
                 )
                 if subject is not None:
                     found.append(subject)
@@ -139,6 +149,7 @@ class PathJudge:
         *,
         strictly: bool = False,
         recursive: bool,
+        visible: bool = False,
         names: tuple[str, ...] | None,
         raw: str,
     ) -> PathSubject | None:
@@ -176,7 +187,7 @@ class PathJudge:
             if what is not None:
                 subject = replace(subject, safety=f"it names {what} ({text[:80]})")
         if recursive and subject.safety is None:
-            subject = self.everything_below(subject)
+            subject = self.everything_below(subject, visible=visible)
         return subject
 
     def part_reason(self, part: str) -> str | None:
@@ -190,13 +201,13 @@ class PathJudge:
         guess = text.replace(UNKNOWN, "0")
         return self.places.reason((os.path.normpath(guess if guess.startswith("/") else f"/{guess}"),), "name")
 
-    def everything_below(self, subject: PathSubject) -> PathSubject:
+    def everything_below(self, subject: PathSubject, *, visible: bool = False) -> PathSubject:
         """The folder with all that is in it, where that is read or copied too."""
         subject = replace(subject, recursive=True)
         for root in subject.resolved:
             if not os.path.isdir(root):  # noqa: PTH112
                 continue
-            found = self.places.below(root, skip_git_of=self.folders)
+            found = self.places.below(root, skip_git_of=self.folders, hidden=not visible)
             if found is None:
                 continue
             path, what = found
@@ -286,6 +297,18 @@ class PathJudge:
             if whole and self.file_rules:
                 plain = [subject]
         return plain
+
+
+def holds_link(path: str) -> bool:
+    """Whether a file is a symlink or a folder holds one: where it is copied or moved to, paths mean something else."""
+    if os.path.islink(path):  # noqa: PTH114
+        return True
+    seen = 0
+    for folder, folders, files in os.walk(path):
+        seen += len(folders) + len(files)
+        if seen > MOST_ENTRIES or any(os.path.islink(os.path.join(folder, each)) for each in (*folders, *files)):  # noqa: PTH114, PTH118
+            return True
+    return False
 
 
 def _pieces(text: str, *, code: bool) -> list[str]:

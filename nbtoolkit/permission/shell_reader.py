@@ -576,6 +576,8 @@ class Reader(WordReader):
         """Note what a word of an arithmetic comparison evaluates."""
         for part in word.parts:
             if part.kind in ("text", "glob"):
+                # An index is evaluated in its turn, substitutions in it are run, whatever quotes it wore.
+                self.line.arithmetic.extend([""] if re.search(r"[$`\[]", part.text) else [])
                 self.arithmetic_names(part.text)
             else:
                 self.line.arithmetic.append(part.text if part.kind == "var" else "")
