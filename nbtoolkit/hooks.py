@@ -6,7 +6,6 @@ nobody answers a question.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from nbtoolkit.exception import DeveloperOrientedException
@@ -40,6 +39,8 @@ class CallObserver(Protocol):
 
 
 def _drive(coroutine: Coroutine[Any, Any, T]) -> T:
+    import asyncio
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
-import secrets
 import time
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +29,7 @@ __all__ = [
 
 def _numbered() -> Iterator[str]:
     # All of it runs in C: a chunk and each of its blocks take an id.
-    return map(f"{secrets.token_hex(6)}%08x".__mod__, itertools.count(1))
+    return map(f"{os.urandom(6).hex()}%08x".__mod__, itertools.count(1))
 
 
 _ids = _numbered()
@@ -86,8 +85,14 @@ class ToolCallState(StrEnum):
     FINISHED = "finished"
 
 
+# Built when first used: the first model that is built costs half as much as importing pydantic.
+_LATE = ConfigDict(defer_build=True)
+
+
 class Block(BaseModel):
     """What every block has: an id, and when it was made and ended (ISO 8601, UTC)."""
+
+    model_config = _LATE
 
     id: str = Field(default_factory=new_id)
     created_at: str = Field(default_factory=now)
@@ -104,6 +109,8 @@ class TextBlock(Block):
 class Base64Source(BaseModel):
     """Data carried along, as base64 text."""
 
+    model_config = _LATE
+
     type: Literal["base64"] = "base64"
     data: str
     media_type: str
@@ -111,6 +118,8 @@ class Base64Source(BaseModel):
 
 class URLSource(BaseModel):
     """Data that lies elsewhere; nbtoolkit never fetches it."""
+
+    model_config = _LATE
 
     type: Literal["url"] = "url"
     url: str

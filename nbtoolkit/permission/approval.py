@@ -6,7 +6,6 @@ raises or returns instead of an Approval is a denial, never a permission; a canc
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -130,6 +129,8 @@ Approver: TypeAlias = Callable[[ApprovalRequest], Awaitable[Approval]]
 
 async def ask(approver: Approver, request: ApprovalRequest) -> Approval:
     """Put the question; a failing approver denies, and says so to the model."""
+    import asyncio
+
     try:
         answer: object = await approver(request)
     except asyncio.CancelledError:

@@ -56,7 +56,7 @@ class PermissionRule(BaseModel):
     rule's relative paths are read (None: the project's folder, else the working directory).
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     tool_name: str
     rule_content: str | None = None
@@ -131,6 +131,8 @@ class PermissionDecision:
 class AdditionalWorkingDirectory(BaseModel):
     """A folder that counts as a working directory, and who said so."""
 
+    model_config = ConfigDict(defer_build=True)
+
     path: str
     source: str = "user"
 
@@ -146,7 +148,7 @@ class PermissionContext(BaseModel):
     made, unless a notebook says otherwise. ``project_folder`` is the folder of the project's ``nbtoolkit.toml``.
     """
 
-    model_config = ConfigDict(validate_assignment=True)
+    model_config = ConfigDict(validate_assignment=True, defer_build=True)
 
     mode: PermissionMode = PermissionMode.DEFAULT
     working_directories: dict[str, AdditionalWorkingDirectory] = Field(default_factory=dict)

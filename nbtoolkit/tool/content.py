@@ -18,12 +18,15 @@ import uuid
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["MAX_RESULT_CHARS", "cut", "to_blocks", "to_chunk"]
 
@@ -42,14 +45,10 @@ _ADDRESS = re.compile(r"(?: at)? 0x[0-9a-fA-F]{6,}")
 
 def to_chunk(value: object, max_chars: int = MAX_RESULT_CHARS) -> ToolChunk:
     """The chunk for what a function returned; one that it made itself is taken as it is."""
-    if isinstance(value, str):
-        text = value if len(value) <= max_chars else cut(value, max_chars)
-        return ToolChunk(content=[TextBlock(text=text)]).with_value(value)
-    if type(value) in _JSON_KINDS:
-        text = _text(value)
-        return ToolChunk(content=[TextBlock(text=text if len(text) <= max_chars else cut(text, max_chars))]).with_value(
-            value
-        )
+    text = value if isinstance(value, str) else _text(value) if type(value) in _JSON_KINDS else None
+    if text is not None:
+        block = TextBlock(text=text if len(text) <= max_chars else cut(text, max_chars))
+        return ToolChunk(content=[block]).with_value(value)
     if isinstance(value, ToolChunk):
         return value
     if isinstance(value, ToolResponse):
@@ -86,7 +85,7 @@ def _text(value: object) -> str:
         return value
     if type(value) in _JSON_KINDS:
         try:
-            return _ENCODER.encode(value)
+            return _encode(value)
         except (TypeError, ValueError, RecursionError):
             pass  # keys that JSON doesn't know, or a reference to itself
     table = _table(value)
@@ -163,6 +162,19 @@ def _plain(value: Any) -> Any:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_plain)
+
+
+def _one_encoder() -> Callable[[object], str]:
+    """``_ENCODER.encode`` without the encoder that it makes anew for each value."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return _ENCODER.encode
+    # A value that holds itself ends in a RecursionError instead of a ValueError.
+    encode = make(None, _plain, json.encoder.encode_basestring, None, ": ", ", ", False, False, True)
+    return lambda value: "".join(encode(value, 0))
+
+
+_encode = _one_encoder()
 # The usual results: no look at what else they might be.
 _JSON_KINDS = frozenset({dict, bool, int, float})
 

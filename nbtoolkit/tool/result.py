@@ -10,7 +10,7 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from nbtoolkit.message import Base64Source, ContentBlock, DataBlock, TextBlock, ToolResultBlock, ToolResultState, new_id
 
@@ -22,6 +22,7 @@ __all__ = ["TRANSIENT_METADATA", "ToolChunk", "ToolResponse"]
 # A snapshot of progress is worth nothing once the next one is there.
 TRANSIENT_METADATA = frozenset({"mcp_progress"})
 
+_RUNNING = ToolResultState.RUNNING
 _SEVERITY = {
     ToolResultState.RUNNING: 0,
     ToolResultState.SUCCESS: 1,
@@ -33,6 +34,9 @@ _SEVERITY = {
 
 class ToolChunk(BaseModel):
     """One increment of a tool's result."""
+
+    # Built when first used, as in nbtoolkit.message.
+    model_config = ConfigDict(defer_build=True)
 
     content: list[ContentBlock] = Field(default_factory=list)
     state: ToolResultState = ToolResultState.RUNNING
@@ -61,6 +65,8 @@ class ToolChunk(BaseModel):
 class ToolResponse(BaseModel):
     """The result of one call, under the call's id."""
 
+    model_config = ConfigDict(defer_build=True)
+
     content: list[ContentBlock] = Field(default_factory=list)
     state: ToolResultState = ToolResultState.RUNNING
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -86,8 +92,9 @@ class ToolResponse(BaseModel):
 
     def append_chunk(self, chunk: ToolChunk) -> ToolResponse:
         """Add one increment: same ids join, neighbouring texts merge, metadata merges, the worst state wins."""
-        own = self.__dict__
-        content = chunk.content
+        # Fields are read from the instances' own dicts: pydantic's __getattr__ makes each other way many times slower.
+        own, new = self.__dict__, chunk.__dict__
+        content = new["content"]
         if content:
             held = own.get("content")
             if held is None:
@@ -97,19 +104,21 @@ class ToolResponse(BaseModel):
                 own["content"] = content.copy()
             else:
                 own["_parts"] = [*own.pop("content"), *content]
-        if chunk.metadata:
-            self.metadata.update((k, v) for k, v in chunk.metadata.items() if k not in TRANSIENT_METADATA)
-        if _SEVERITY[chunk.state] > _SEVERITY[self.state]:
-            own["state"] = chunk.state
-        value = chunk.__dict__.get("_value")
-        if value is not None:
-            own["_value"] = value
+        metadata = new["metadata"]
+        if metadata:
+            own["metadata"].update((k, v) for k, v in metadata.items() if k not in TRANSIENT_METADATA)
+        state = new["state"]
+        if state is not _RUNNING and _SEVERITY[state] > _SEVERITY[own["state"]]:
+            own["state"] = state
+        if "_value" in new and new["_value"] is not None:
+            own["_value"] = new["_value"]
         return self
 
     def finish(self, state: ToolResultState = ToolResultState.SUCCESS) -> ToolResponse:
         """End the response: one that has met nothing worse takes ``state``."""
-        if _SEVERITY[state] > _SEVERITY[self.state]:
-            self.__dict__["state"] = state
+        own = self.__dict__
+        if _SEVERITY[state] > _SEVERITY[own["state"]]:
+            own["state"] = state
         return self
 
     def recorded(self, again: Callable[[ToolResponse], None]) -> None:

@@ -111,13 +111,14 @@ class ToolCall:
             self._loop.call_soon_threadsafe(self._task.cancel)
 
     def __await__(self) -> Generator[Any, None, ToolResponse]:
-        return self._complete().__await__()
+        return self.complete().__await__()
 
     def __aiter__(self) -> AsyncIterator[ToolChunk | ToolResponse]:
         return self._iterate()
 
     # ------------------------------------------------------------------ the two ways to consume it
-    async def _complete(self) -> ToolResponse:
+    async def complete(self) -> ToolResponse:
+        """Run to the end: what awaiting the call does, as a coroutine that a task can take."""
         __tracebackhide__ = True
         response, entry = self._begin()
         try:
@@ -360,10 +361,10 @@ class ToolCall:
         for block in response.content:
             if isinstance(block, TextBlock):
                 entry.size += len(block.text)
-        value = response.value
+        value, toolkit = response.value, self.toolkit
         if value is not None:
-            self.toolkit.results.keep(entry.number, value)
-        self.toolkit.log.append(entry)
+            toolkit.results.keep(entry.number, value)
+        toolkit.log.append(entry)
         for observer in hooks.observers:
             _tell(observer.ended, self, entry, response)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
@@ -13,11 +12,9 @@ from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode, PermissionRule
 from nbtoolkit.state import AgentState
 from nbtoolkit.tool.base import ToolBase
-from nbtoolkit.tool.external import ExternalCalls
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.group import BASIC, ResetTools, ToolGroup
 from nbtoolkit.tool.log import CallLog, Results
-from nbtoolkit.tool.run import ToolCall, new_call
 from nbtoolkit.tool.schemas import FORMATS, SchemaCache
 
 if TYPE_CHECKING:
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.remember import Remembered
     from nbtoolkit.skill import Skill, SkillLoaderBase
     from nbtoolkit.tool.result import ToolResponse
+    from nbtoolkit.tool.run import ToolCall
 
 __all__ = ["Toolkit"]
 
@@ -55,6 +53,11 @@ class Toolkit:
         mcps: Sequence[MCPClient] | None = None,
         tool_groups: Sequence[ToolGroup] | None = None,
     ) -> None:
+        # What runs calls is loaded with the first toolkit, not with this module: it needs asyncio.
+        from nbtoolkit.tool.external import ExternalCalls
+        from nbtoolkit.tool.run import ToolCall, new_call
+
+        self._tool_call, self._new_call = ToolCall, new_call
         self.state = AgentState()
         # What people granted holds for every conversation here, whatever rules each brings.
         self.grants = Grants()
@@ -387,11 +390,11 @@ class Toolkit:
         self, tool_call: ToolCallBlock, state: AgentState | None = None, approver: Approver | None = None
     ) -> ToolCall:
         """Run a model's call: await it for the ToolResponse, or iterate for its chunks and then the ToolResponse."""
-        return ToolCall(self, tool_call, state, approver)
+        return self._tool_call(self, tool_call, state, approver)
 
     def call(self, name: str, /, **arguments: Any) -> ToolCall:
         """Run a tool by name and keyword arguments, through the same steps as a model's call."""
-        return ToolCall(self, new_call(name), arguments=arguments)
+        return self._tool_call(self, self._new_call(name), arguments=arguments)
 
     async def call_tools(
         self,
@@ -403,7 +406,8 @@ class Toolkit:
 
         The responses come in the order of the calls.
         """
-        calls = [each if isinstance(each, ToolCall) else self.call_tool(each, state, approver) for each in tool_calls]
+        kind = self._tool_call
+        calls = [each if isinstance(each, kind) else kind(self, each, state, approver) for each in tool_calls]
         responses: list[ToolResponse] = []
         batch: list[ToolCall] = []
         for call in calls:
@@ -421,14 +425,14 @@ class Toolkit:
         """``call`` for a plain cell or a script; it blocks, approval included."""
         # An interrupted cell's traceback should end at the person's own line.
         __tracebackhide__ = True
-        return self._run(_awaited(self.call(name, **arguments)))
+        return self._run(self.call(name, **arguments).complete())
 
     def call_tool_sync(
         self, tool_call: ToolCallBlock, state: AgentState | None = None, approver: Approver | None = None
     ) -> ToolResponse:
         """``call_tool`` for a plain cell or a script."""
         __tracebackhide__ = True
-        return self._run(_awaited(self.call_tool(tool_call, state, approver)))
+        return self._run(self.call_tool(tool_call, state, approver).complete())
 
     def call_tools_sync(
         self,
@@ -521,17 +525,14 @@ def _is_client(value: object) -> TypeGuard[MCPClient]:
     return hasattr(value, "list_tools") and hasattr(value, "is_stateful")
 
 
-async def _awaited(call: ToolCall) -> ToolResponse:
-    __tracebackhide__ = True
-    return await call
-
-
 async def _together(calls: list[ToolCall]) -> list[ToolResponse]:
     if not calls:
         return []
     if len(calls) == 1:
         return [await calls[0]]
-    tasks = [asyncio.create_task(_awaited(call)) for call in calls]
+    import asyncio
+
+    tasks = [asyncio.create_task(call.complete()) for call in calls]
     try:
         return await asyncio.gather(*tasks)
     except BaseException:
