@@ -331,7 +331,9 @@ class Places:
             return None
         return self._folders.could_match(part.casefold()) or self._files.could_match(part.casefold())
 
-    def below(self, root: str, *, skip_git_of: Iterable[str] = (), hidden: bool = True) -> tuple[str, str] | None:
+    def below(
+        self, root: str, *, skip_git_of: Iterable[str] = (), hidden: bool = True, own_only: bool = False
+    ) -> tuple[str, str] | None:
         """The first sensitive file or folder found under ``root``, and what it holds; ("", …) where it is too large."""
         skipped = {os.path.join(each, ".git") for each in skip_git_of}  # noqa: PTH118
         seen, stack = 0, [root]
@@ -353,7 +355,7 @@ class Places:
                     continue
                 if entry.path not in skipped and (name[0] == "." or self._plain(name)):
                     found = self.reason((entry.path,))
-                    if found is not None:
+                    if found is not None and (not own_only or protected(entry.path)):
                         return entry.path, found
                 try:
                     if entry.is_dir(follow_symlinks=False) and entry.path not in skipped:

@@ -207,6 +207,11 @@ class PathJudge:
         for root in subject.resolved:
             if not os.path.isdir(root):  # noqa: PTH112
                 continue
+            own = self.places.below(root, own_only=True) if subject.kind == "write" else None
+            if own is not None and own[0]:
+                shown = os.path.relpath(own[0], root)
+                safety = f"it removes {subject.text}, which holds {own[1]} ({shown[:80]})"
+                return replace(subject, safety=safety, own_file=True)
             found = self.places.below(root, skip_git_of=self.folders, hidden=not visible)
             if found is None:
                 continue

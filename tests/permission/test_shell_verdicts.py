@@ -82,6 +82,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / ".ssh" / "id_rsa").write_text("k\n")
     (work / "link.txt").symlink_to(outside / "outside.txt")
     (work / "linked").symlink_to(outside)
+    (work / "other" / "deep").mkdir(parents=True)
+    (work / "other" / "deep" / "nbtoolkit.toml").touch()
     (work / "holder").mkdir()
     (work / "holder" / "link").symlink_to(outside)
     (work / "secretlink").symlink_to(work / ".env")
