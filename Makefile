@@ -7,12 +7,16 @@
 #   make test    check, then every test: in-process, notebooks, real kernels, real front ends
 #   make pictures
 #                the README's pictures, taken by the browser tests
+#   make bench   what things cost, beside a floor and other libraries (make bench ARGS='--only calling')
 #   make clean   remove the environments and caches
 
 PYTHON ?= python3
 PY := .venv/bin/python
 # One version of ipykernel a line; each gets an environment of its own.
 KERNELS := $(shell cat tests/kernels.txt)
+# One line for each library that nbtoolkit is measured beside; they don't go together, so each has its own environment.
+PEERS := $(shell sed 's/[=<>~!].*//' benchmarks/peers/requirements.txt)
+PEER_STAMPS := $(PEERS:%=.venvs/bench-%/.made)
 KERNEL_STAMPS := $(KERNELS:%=.venvs/ipykernel-%/.made)
 QUICKSTART := notebooks/01_quickstart.ipynb
 # Jupyter refuses to run as root unless told.
@@ -48,6 +52,9 @@ pictures: chromium environments
 	@mkdir -p docs
 	cp tests/browser/shots/approval-card-lab.png docs/approval-card.png
 
+bench: .venv/.dev $(PEER_STAMPS)
+	$(PY) -m benchmarks.run $(ARGS)
+
 environments: .venv/.dev $(KERNEL_STAMPS)
 
 .venv/pyvenv.cfg:
@@ -67,6 +74,11 @@ environments: .venv/.dev $(KERNEL_STAMPS)
 .venvs/ipykernel-%/.made: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --no-compile 'ipykernel==$*' --editable .
+	@touch $@
+
+.venvs/bench-%/.made: benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet "$$(grep -E '^$*([=<>~!]|$$)' $<)"
 	@touch $@
 
 # The browser tests say so themselves when there is none: skipped on a desk, failed in CI.

@@ -1,0 +1,13 @@
+"""The figures, one module each.
+
+A figure has ``CASES`` (case → what it measures), ``SECONDS`` (what one round may take) and ``prepare(subject, case, run)``, which checks
+that the subject does it right and gives a function: seconds of CPU for one unit, measured over one round.
+"""
+
+from __future__ import annotations
+
+FIGURES = ("making", "listing", "calling", "together", "streaming", "importing")
+
+
+class CantError(Exception):
+    """The subject has no way to do this."""
