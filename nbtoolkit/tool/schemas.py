@@ -6,10 +6,11 @@ A cached schema is shared: its outer keys may be changed by whoever asked, its p
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from nbtoolkit.tool.base import ToolBase
 
@@ -66,32 +67,44 @@ def freeze(value: Any) -> Any:
 Parts = tuple[str, str, FrozenDict]
 
 
-def _openai(parts: Parts) -> dict[str, Any]:
-    name, description, parameters = parts
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+# Each takes many at once: a thousand calls of a small function would cost more than what they make.
+def _openai(several: Iterable[Parts]) -> list[dict[str, Any]]:
+    return [
+        {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+        for name, description, parameters in several
+    ]
 
 
-def _openai_responses(parts: Parts) -> dict[str, Any]:
-    name, description, parameters = parts
-    return {"type": "function", "name": name, "description": description, "parameters": parameters}
+def _openai_responses(several: Iterable[Parts]) -> list[dict[str, Any]]:
+    return [
+        {"type": "function", "name": name, "description": description, "parameters": parameters}
+        for name, description, parameters in several
+    ]
 
 
-def _anthropic(parts: Parts) -> dict[str, Any]:
-    name, description, parameters = parts
-    return {"name": name, "description": description, "input_schema": parameters}
+def _anthropic(several: Iterable[Parts]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "description": description, "input_schema": parameters}
+        for name, description, parameters in several
+    ]
 
 
-def _gemini(parts: Parts) -> dict[str, Any]:
-    name, description, parameters = parts
-    return {"name": name, "description": description, "parametersJsonSchema": parameters}
+def _gemini(several: Iterable[Parts]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "description": description, "parametersJsonSchema": parameters}
+        for name, description, parameters in several
+    ]
 
 
-def _mcp(parts: Parts) -> dict[str, Any]:
-    name, description, parameters = parts
-    return {"name": name, "description": description, "inputSchema": parameters}
+def _mcp(several: Iterable[Parts]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "description": description, "inputSchema": parameters}
+        for name, description, parameters in several
+    ]
 
 
-FORMATS: dict[str, Callable[[Parts], dict[str, Any]]] = {
+Form = Callable[[Iterable[Parts]], list[dict[str, Any]]]
+FORMATS: dict[str, Form] = {
     "openai": _openai,
     "openai_responses": _openai_responses,
     "anthropic": _anthropic,
@@ -106,13 +119,17 @@ class SchemaCache:
     def __init__(self) -> None:
         self._parts: dict[int, tuple[ToolBase, Parts]] = {}
 
-    def schema(self, tool: ToolBase, form: Callable[[Parts], dict[str, Any]]) -> dict[str, Any]:
+    def schema(self, tool: ToolBase, form: Form) -> dict[str, Any]:
         """The tool's schema in one form."""
-        held = self._parts.get(id(tool))
-        if held is None:
-            held = (tool, (tool.name, tool.description, freeze(tool.input_schema)))
-            self._parts[id(tool)] = held
-        return form(held[1])
+        return self.schemas([tool], form)[0]
+
+    def schemas(self, tools: Sequence[ToolBase], form: Form) -> list[dict[str, Any]]:
+        """The tools' schemas in one form."""
+        held = self._parts
+        missing = [tool for tool in tools if id(tool) not in held]
+        for tool in missing:
+            held[id(tool)] = (tool, (tool.name, tool.description, freeze(tool.input_schema)))
+        return form([held[id(tool)][1] for tool in tools])
 
     def drop(self, tool: ToolBase) -> None:
         """Forget one tool."""

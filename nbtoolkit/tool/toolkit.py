@@ -61,7 +61,6 @@ class Toolkit:
         self.state = AgentState()
         # What people granted holds for every conversation here, whatever rules each brings.
         self.grants = Grants()
-        self.engine = PermissionEngine(self.state.permission_context, self.grants)
         self.approver: Approver | None = None
         self.log = CallLog()
         self.results = Results()
@@ -358,15 +357,14 @@ class Toolkit:
             raise ValueError(f"{format!r} is no schema format; expected one of {', '.join(FORMATS)}") from None
         for name in groups or ():
             self.group(name)
-        schema = self._schemas.schema
-        found = [schema(meta, form) for meta in self._meta_tools()]
+        tools = self._meta_tools()
         for group in self.tool_groups:
             if not (self.is_active(group) if groups is None else group.name == BASIC or group.name in groups):
                 continue
-            found.extend(schema(tool, form) for tool in group.tools)
+            tools += group.tools
             for client in group.mcps:
-                found.extend(schema(tool, form) for tool in await self._tools_of(client))
-        return found
+                tools += await self._tools_of(client)
+        return self._schemas.schemas(tools, form)
 
     def get_tool_schemas_sync(
         self,
@@ -500,12 +498,15 @@ class Toolkit:
         """``explain`` for a plain cell."""
         return self._run(self.explain(name, tool_input))
 
+    @property
+    def engine(self) -> PermissionEngine:
+        """The engine that judges the notebook's own conversation."""
+        return self.engine_for(self.state)
+
     def engine_for(self, state: AgentState) -> PermissionEngine:
-        """The engine that judges that conversation's calls."""
-        if state is self.state:
-            return self.engine
+        """The engine that judges that conversation's calls, by the permission context that it has now."""
         held = self._engines.get(id(state))
-        if held is None:
+        if held is None or held[0] is not state or held[1].context is not state.permission_context:
             if len(self._engines) >= MAX_ENGINES:
                 self._engines.pop(next(iter(self._engines)))
             held = self._engines[id(state)] = (state, PermissionEngine(state.permission_context, self.grants))
