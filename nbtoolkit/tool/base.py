@@ -119,7 +119,8 @@ class ToolBase:
 
     def run(self, arguments: Arguments, injected: dict[str, Any]) -> Running:
         """``call`` with arguments that were validated already."""
-        running: Running = self.call(**arguments.json, **injected)
+        _, kwargs = arguments.bind(injected)
+        running: Running = self.call(**kwargs)
         return running
 
     async def __call__(self, *args: Any, **kwargs: Any) -> ToolChunk | ChunkStream:

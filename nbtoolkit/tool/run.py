@@ -8,7 +8,9 @@ recorded and goes on up. Every step of that order stands in this module once.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import os
 import time
 import traceback
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator
@@ -43,8 +45,11 @@ logger = logging.getLogger("nbtoolkit")
 MAX_ROUNDS = 20
 
 
-class _Refused(Exception):  # noqa: N818 - a way out of the steps, not an error
-    """The call ends here with this chunk and doesn't run."""
+class _Refused(BaseException):
+    """The call ends here with this chunk and doesn't run.
+
+    No Exception, or a middleware that retries on any failure would take a denial for one.
+    """
 
     def __init__(self, chunk: ToolChunk) -> None:
         super().__init__()
@@ -67,6 +72,11 @@ class ToolCall:
     origin: Origin | None = None
     place: Any = None
     _judged: Arguments | None = None
+    _allowed: Arguments | None = None
+    _fresh = True
+    _running = False
+    _given_out = False
+    _cancels = 0
     _task: asyncio.Task[Any] | None = None
     _loop: asyncio.AbstractEventLoop | None = None
     _stopped = False
@@ -107,8 +117,16 @@ class ToolCall:
     def cancel(self) -> None:
         """Stop the call from any thread; the cell or agent that awaits it goes on with an interrupted response."""
         self._stopped = True
-        if self._loop is not None and self._task is not None:
-            self._loop.call_soon_threadsafe(self._task.cancel)
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed: the call has ended
+                loop.call_soon_threadsafe(self._cancel_task)
+
+    def _cancel_task(self) -> None:
+        # Ended since, or between two chunks, where the task is busy with what its consumer does.
+        if self._task is not None and not self._given_out:
+            self._cancels += 1
+            self._task.cancel()
 
     def __await__(self) -> Generator[Any, None, ToolResponse]:
         return self.complete().__await__()
@@ -140,8 +158,13 @@ class ToolCall:
                 try:
                     async for chunk in stream:
                         self._take(chunk, response)
+                        self._given_out = True
                         yield chunk
+                        self._given_out = False
+                        if self._stopped:
+                            raise asyncio.CancelledError
                 finally:
+                    self._given_out = False
                     await stream.aclose()
             except BaseException as error:  # noqa: BLE001 - _fail sends on what isn't a result
                 failed = self._fail(error, response)
@@ -176,6 +199,8 @@ class ToolCall:
     # ------------------------------------------------------------------ up to the permission
     async def _prepare(self, entry: LogEntry) -> None:
         __tracebackhide__ = True
+        if self._stopped:
+            raise asyncio.CancelledError
         name, state = self.block.name, self.state
         tool = self.toolkit.find_now(name, state)
         if tool is None:
@@ -189,23 +214,24 @@ class ToolCall:
             entry.tool_input = arguments
         judged = tool.validate_input(arguments)
         entry.mended = mended + judged.mended if mended or judged.mended else ()
-        await self._permit(tool, judged, entry)
+        self._allowed = await self._permit(tool, judged, entry)
+        self._running = True
         self._mark(ToolCallState.ALLOWED)
         for observer in hooks.observers:
             _tell(observer.started, self)
 
-    async def _permit(self, tool: ToolBase, judged: Arguments, entry: LogEntry) -> None:
-        """Judge, and ask, until these arguments are allowed; anything else leaves by _Refused."""
+    async def _permit(self, tool: ToolBase, judged: Arguments, entry: LogEntry) -> Arguments:
+        """Judge, and ask, until arguments are allowed, and give those; anything else leaves by _Refused."""
         __tracebackhide__ = True
-        toolkit, state = self.toolkit, self.state
-        engine = toolkit.engine if state is toolkit.state else toolkit.engine_for(state)
+        engine = self.toolkit.engine_for(self.state)
         updated = False
         for _ in range(MAX_ROUNDS):
             self._judged = judged
             entry.tool_input = judged.json
             if judged.variables:
                 entry.variables = {path: describe(value) for path, value in judged.variables.items()}
-            judgement = await engine.judge(tool, judged.json)
+            # A copy, so that no check can change what is shown, logged and run after it was judged.
+            judgement = await engine.judge(tool, copied(judged.json))
             decision = judgement.decision
             self.judgement = judgement
             entry.behavior, entry.reason = decision.behavior, decision.decision_reason
@@ -216,7 +242,7 @@ class ToolCall:
                 continue
             if decision.behavior is PermissionBehavior.ALLOW:
                 if engine.spend(judgement):
-                    return
+                    return judged
                 continue  # another call took the last of a counted grant
             if decision.behavior is PermissionBehavior.DENY:
                 raise _Refused(_denied(decision.message))
@@ -228,7 +254,7 @@ class ToolCall:
                 # The engine, or the answer to the next question, has the last word.
                 self.approval = entry.approval = None
                 continue
-            return
+            return judged
         raise _Refused(_denied(f"The call was changed {MAX_ROUNDS} times without an end."))
 
     async def _ask(
@@ -240,7 +266,7 @@ class ToolCall:
         self.request = request = ApprovalRequest(
             id=self.block.id,
             tool=tool,
-            tool_input=judged.json,
+            tool_input=copied(judged.json),
             decision=decision,
             subjects=judgement.subjects,
             suggested_rules=tuple(decision.suggested_rules or ()),
@@ -272,7 +298,7 @@ class ToolCall:
     # ------------------------------------------------------------------ the run
     async def _run(self, response: ToolResponse, entry: LogEntry) -> None:
         __tracebackhide__ = True
-        tool, judged = self.tool, self._judged
+        tool, judged = self.tool, self._allowed
         if tool is not None and judged is not None and not tool.middlewares and not tool.is_external_tool:
             # One chunk and nothing around it: the usual call, without the cost of a stream.
             result = tool.run(judged, self._injected(tool))
@@ -292,24 +318,25 @@ class ToolCall:
             await stream.aclose()
 
     def _open(self, entry: LogEntry) -> ChunkStream:
-        tool, judged = self.tool, self._judged
-        if tool is None or judged is None:
-            raise DeveloperOrientedException("a call was opened before it was judged")
-        if tool.is_external_tool:
-            return self._external(tool, judged)
+        tool, allowed = self.tool, self._allowed
+        if tool is None or allowed is None:
+            raise DeveloperOrientedException("a call was opened before it was allowed")
         if not tool.middlewares:
-            return open_stream(tool.run(judged, self._injected(tool)))
-        return wrap(tool, tool.middlewares, self._innermost(tool, entry))(**judged.json)
+            return self._stream(tool, allowed)
+        return wrap(tool, tool.middlewares, self._innermost(tool, allowed, entry))(**copied(allowed.json))
 
-    def _innermost(self, tool: ToolBase, entry: LogEntry) -> Any:
+    def _innermost(self, tool: ToolBase, allowed: Arguments, entry: LogEntry) -> Any:
         async def run(**kwargs: Any) -> ChunkStream:
-            judged = self._judged
-            if judged is None or kwargs != judged.json:
-                # A middleware wrote other arguments: nobody has allowed those.
-                judged = tool.validate_input(kwargs)
-                await self._permit(tool, judged, entry)
-                judged = self._judged or judged
-            stream = open_stream(tool.run(judged, self._injected(tool)))
+            if kwargs != allowed.json:
+                # A middleware wrote other arguments: nobody has allowed those, each time anew.
+                arguments = await self._permit(tool, tool.validate_input(kwargs), entry)
+            elif self._fresh:
+                self._fresh = False
+                arguments = allowed
+            else:
+                # A run may have changed the objects that it got.
+                arguments = tool.validate_input(copied(allowed.json))
+            stream = self._stream(tool, arguments)
             try:
                 async for chunk in stream:
                     yield chunk
@@ -318,9 +345,14 @@ class ToolCall:
 
         return run
 
-    async def _external(self, tool: ToolBase, judged: Arguments) -> ChunkStream:
+    def _stream(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
+        if tool.is_external_tool:
+            return self._external(tool, arguments)
+        return open_stream(tool.run(arguments, self._injected(tool)))
+
+    async def _external(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
         self._mark(ToolCallState.SUBMITTED)
-        yield await self.toolkit.external.hand_out(self, tool, judged.json)
+        yield await self.toolkit.external.hand_out(self, tool, arguments.json)
 
     def _injected(self, tool: ToolBase) -> dict[str, Any]:
         return {"_agent_state": self.state} if tool.is_state_injected and not tool.is_mcp else {}
@@ -329,6 +361,9 @@ class ToolCall:
         response.append_chunk(chunk)
         for observer in hooks.observers:
             _tell(observer.chunk, self, chunk)
+        if self._stopped and not chunk.is_last:
+            # A tool that never lets the loop run is stopped between two chunks.
+            raise asyncio.CancelledError
 
     # ------------------------------------------------------------------ the end
     def _fail(self, error: BaseException, response: ToolResponse) -> ToolChunk:
@@ -338,23 +373,44 @@ class ToolCall:
             chunk = error.chunk
         elif isinstance(error, AgentOrientedException):
             chunk = ToolChunk.of(_below(response, str(error)), ToolResultState.ERROR)
-        elif isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit):
+        elif isinstance(error, KeyboardInterrupt | GeneratorExit) or self._is_cancelled(error):
             text = _below(response, "The call was interrupted before it ended.")
             chunk = ToolChunk.of(text, ToolResultState.INTERRUPTED)
         else:
             chunk = ToolChunk.of(_below(response, cut(own_lines(error))), ToolResultState.ERROR)
         response.append_chunk(chunk)
-        if isinstance(error, asyncio.CancelledError) and self._stopped and self._task is not None:
-            # Its own Stop, not a cancellation from outside: whoever awaits the call goes on.
-            self._task.uncancel()
+        if isinstance(error, KeyboardInterrupt | GeneratorExit):
+            raise error
+        if isinstance(error, asyncio.CancelledError):
+            # Its own Stop is none from outside: whoever awaits the call goes on.
+            if self._is_cancelled(error) and self._outside_cancels():
+                raise error
+            self._take_back()
             return chunk
-        if not isinstance(error, Exception) or isinstance(error, DeveloperOrientedException):
+        # What a tool raises, even to leave the process, is its result; what this pipeline raises is the programmer's.
+        if not self._running and isinstance(error, DeveloperOrientedException):
             raise error
         return chunk
+
+    def _is_cancelled(self, error: BaseException) -> bool:
+        """Whether somebody stopped the call; a tool may also trip over a task of its own that it cancelled."""
+        asked = self._stopped or self._task is None or self._task.cancelling() > 0
+        return isinstance(error, asyncio.CancelledError) and asked
+
+    def _outside_cancels(self) -> bool:
+        return self._task is None or self._task.cancelling() > self._cancels
+
+    def _take_back(self) -> None:
+        """Leave the task as if it had never been cancelled for this call, also where the tool swallowed that."""
+        if self._task is not None:
+            for _ in range(self._cancels):
+                self._task.uncancel()
+        self._cancels = 0
 
     def _end(self, response: ToolResponse, entry: LogEntry) -> None:
         response.finish()
         self._mark(ToolCallState.FINISHED)
+        self._take_back()
         self._task = self._loop = None
         entry.seconds = time.perf_counter() - entry.seconds
         entry.state = response.state
@@ -389,6 +445,18 @@ def describe(value: object) -> str:
     return kind
 
 
+def copied(value: Any) -> Any:
+    """A JSON value that shares no list or dict with the first; deepcopy costs ten times as much."""
+    if type(value) is dict:
+        return {key: each if type(each) in _SCALARS else copied(each) for key, each in value.items()}
+    if type(value) is list:
+        return [each if type(each) in _SCALARS else copied(each) for each in value]
+    return value
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
 def own_lines(error: BaseException) -> str:
     """Type, message and the lines of the traceback that lie in the user's own code."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_foreign(frame.filename)]
@@ -400,13 +468,13 @@ def own_lines(error: BaseException) -> str:
 def _is_foreign(filename: str) -> bool:
     import sysconfig
 
-    if _PACKAGE in filename:
+    if filename.startswith(_PACKAGE):
         return True
     paths = sysconfig.get_paths()
     return filename.startswith((paths["stdlib"], paths["purelib"], paths["platlib"], "<frozen"))
 
 
-_PACKAGE = str(Path(__file__).parent.parent)
+_PACKAGE = str(Path(__file__).parent.parent) + os.sep
 
 
 def _below(response: ToolResponse, text: str) -> str:

@@ -326,15 +326,22 @@ def test_an_exception_becomes_a_result_with_the_users_own_lines() -> None:
     assert "nbtoolkit" not in response.text
 
 
-def test_a_programmers_fault_in_a_tool_raises() -> None:
-    def wrong() -> None:
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (DeveloperOrientedException("mend me"), "mend me"),
+        (SystemExit(2), "SystemExit: 2"),
+        (asyncio.CancelledError(), "CancelledError"),
+    ],
+)
+def test_whatever_a_tool_raises_by_itself_is_its_result(raised: BaseException, said: str) -> None:
+    async def wrong() -> None:
         """Be wrong."""
-        raise DeveloperOrientedException("mend me")
+        raise raised
 
-    toolkit = toolkit_of(wrong)
-    with pytest.raises(DeveloperOrientedException, match="mend me"):
-        run(_awaited(toolkit.call("wrong")))
-    assert toolkit.log[1].state is ToolResultState.ERROR
+    response = run(_awaited(toolkit_of(wrong).call("wrong")))
+    assert response.state is ToolResultState.ERROR
+    assert said in response.text
 
 
 def test_a_stream_that_is_left_early_closes_its_tool_and_is_recorded() -> None:
@@ -358,6 +365,112 @@ def test_a_stream_that_is_left_early_closes_its_tool_and_is_recorded() -> None:
     run(leave())
     assert closed
     assert toolkit.log[1].state is ToolResultState.INTERRUPTED
+
+
+def test_a_call_that_was_stopped_before_it_began_does_not_run() -> None:
+    ran: list[int] = []
+
+    async def late() -> None:
+        """Run."""
+        ran.append(1)
+
+    toolkit = toolkit_of(late)
+    held = toolkit.call("late")
+    held.cancel()
+    assert run(_awaited(held)).state is ToolResultState.INTERRUPTED
+    assert not ran
+
+
+def test_a_stop_that_comes_too_late_cancels_nothing_else() -> None:
+    async def both() -> ToolResponse:
+        held: list[Any] = []
+
+        def busy() -> str:
+            """Be stopped while the loop can't turn."""
+            held[0].cancel()
+            return "done"
+
+        held.append(toolkit_of(busy).call("busy"))
+        response = await _awaited(held[0])
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+        return response
+
+    assert run(both()).state is ToolResultState.SUCCESS
+
+
+def test_a_stop_between_two_chunks_leaves_the_consumers_own_await_alone() -> None:
+    async def endless() -> AsyncIterator[str]:
+        """Never end."""
+        while True:
+            yield "x"
+            await asyncio.sleep(0)
+
+    async def consume() -> ToolResponse:
+        held = toolkit_of(endless).call("endless")
+        last: Any = None
+        async for each in held:
+            if last is None:
+                held.cancel()
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            last = each
+        assert isinstance(last, ToolResponse)
+        return last
+
+    assert run(consume()).state is ToolResultState.INTERRUPTED
+
+
+def test_a_tool_that_swallows_a_stop_leaves_its_task_as_it_was() -> None:
+    started = asyncio.Event()
+
+    async def stubborn() -> str:
+        """Go on."""
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "went on"
+        return ""
+
+    async def stopped() -> str:
+        held = toolkit_of(stubborn).call("stubborn")
+
+        async def stopper() -> None:
+            await started.wait()
+            held.cancel()
+
+        task = asyncio.create_task(stopper())
+        response = await held
+        await task
+        own = asyncio.current_task()
+        assert own is not None
+        assert own.cancelling() == 0
+        return response.text
+
+    assert run(stopped()) == "went on"
+
+
+def test_a_generator_that_never_lets_the_loop_run_is_stopped_between_two_chunks() -> None:
+    async def both() -> ToolResponse:
+        held: list[Any] = []
+
+        def chunks() -> Iterator[str]:
+            """Stop itself."""
+            for n in range(1000):
+                if n == 3:
+                    held[0].cancel()
+                yield "x"
+
+        held.append(toolkit_of(chunks).call("chunks"))
+        return await _awaited(held[0])
+
+    response = run(both())
+    assert response.state is ToolResultState.INTERRUPTED
+    assert response.text.count("x") < 100
 
 
 # ---------------------------------------------------------------------- middlewares
@@ -397,6 +510,160 @@ def test_arguments_that_a_middleware_rewrites_are_validated_and_judged_again() -
     toolkit.add_rule("add(a=7)", "deny")
     person.answers.append(Approval.allow())
     assert run(_awaited(toolkit.call("add", a=1))).state is ToolResultState.DENIED
+
+
+class Insist(ToolMiddlewareBase):
+    """Tries other arguments again and again, whatever is said."""
+
+    async def on_tool_call(
+        self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+    ) -> ChunkStream:
+        for _ in range(3):
+            try:
+                async for chunk in next_handler(a=13, b=1):
+                    yield chunk
+            except Exception:  # noqa: BLE001 - as careless as people write it
+                continue
+            return
+
+
+def test_a_retry_does_not_run_what_was_denied() -> None:
+    ran: list[int] = []
+
+    def count(a: int, b: int = 1) -> None:
+        """Count."""
+        ran.append(a)
+
+    toolkit = toolkit_of(FunctionTool(count, middlewares=[Insist()]))
+    toolkit.add_rule("count(a=13)", "deny")
+    response = run(_awaited(toolkit.call("count", a=1)))
+    assert response.state is ToolResultState.DENIED
+    assert not ran
+
+
+def test_two_runs_at_once_are_each_asked_about() -> None:
+    ran: list[int] = []
+    asked: list[dict[str, Any]] = []
+
+    async def count(a: int) -> None:
+        """Count."""
+        ran.append(a)
+
+    class Twice(ToolMiddlewareBase):
+        async def on_tool_call(
+            self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+        ) -> ChunkStream:
+            async def one() -> None:
+                async for _ in next_handler(a=13):
+                    pass
+
+            await asyncio.gather(one(), one())
+            yield ToolChunk.of("both")
+
+    async def person(request: ApprovalRequest) -> Approval:
+        asked.append(request.tool_input)
+        await asyncio.sleep(0)
+        assert len(ran) < len(asked)
+        return Approval.allow()
+
+    toolkit = toolkit_of(FunctionTool(count, middlewares=[Twice()]), mode="default")
+    toolkit.approver = person
+    run(_awaited(toolkit.call("count", a=1)))
+    assert asked == [{"a": 1}, {"a": 13}, {"a": 13}]
+    assert ran == [13, 13]
+
+
+class Nested(ToolBase):
+    name = "nested"
+    description = "Takes an object."
+    input_schema = {"type": "object", "properties": {"o": {"type": "object"}}, "required": ["o"]}  # noqa: RUF012
+
+    def __init__(self, *middlewares: ToolMiddlewareBase) -> None:
+        super().__init__(list(middlewares))
+        self.ran: list[Any] = []
+
+    async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
+        decision = PermissionDecision(PermissionBehavior.ASK, "It asks.")
+        tool_input["o"]["seen"] = "changed by the check"
+        return decision
+
+    async def call(self, o: dict[str, Any]) -> ToolChunk:
+        self.ran.append(dict(o))
+        o["path"] = "changed by the tool"
+        return ToolChunk.of("ok")
+
+
+def test_nobody_can_change_arguments_behind_the_question() -> None:
+    asked: list[dict[str, Any]] = []
+
+    class Reach(ToolMiddlewareBase):
+        async def on_tool_call(
+            self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+        ) -> ChunkStream:
+            input_kwargs["o"]["path"] = "/etc/shadow"
+            async for chunk in next_handler(**input_kwargs):
+                yield chunk
+
+    async def person(request: ApprovalRequest) -> Approval:
+        asked.append({"o": dict(request.tool_input["o"])})
+        request.tool_input["o"]["path"] = "changed by the approver"
+        return Approval.allow() if len(asked) == 1 else Approval.deny("not that one")
+
+    plain, reaching = Nested(), Nested(Reach())
+    toolkit = toolkit_of(plain, mode="default")
+    toolkit.approver = person
+    run(_awaited(toolkit.call("nested", o={"path": "ok"})))
+    assert asked == [{"o": {"path": "ok"}}]
+    assert plain.ran == [{"path": "ok"}]
+    assert toolkit.log[1].tool_input == {"o": {"path": "ok"}}
+
+    asked.clear()
+    toolkit = toolkit_of(reaching, mode="default")
+    toolkit.approver = person
+    assert run(_awaited(toolkit.call("nested", o={"path": "ok"}))).state is ToolResultState.DENIED
+    assert asked == [{"o": {"path": "ok"}}, {"o": {"path": "/etc/shadow"}}]
+    assert not reaching.ran
+
+
+def test_a_retry_gets_arguments_that_no_run_has_changed() -> None:
+    seen: list[list[int]] = []
+
+    def grow(xs: list[int]) -> None:
+        """Grow the list."""
+        xs.append(9)
+        seen.append(list(xs))
+        if len(seen) < 3:
+            raise ConnectionError
+
+    class Retry(ToolMiddlewareBase):
+        async def on_tool_call(
+            self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+        ) -> ChunkStream:
+            for _ in range(3):
+                try:
+                    async for chunk in next_handler(**input_kwargs):
+                        yield chunk
+                except ConnectionError:
+                    continue
+                return
+
+    run(_awaited(toolkit_of(FunctionTool(grow, middlewares=[Retry()])).call("grow", xs=[1])))
+    assert seen == [[1, 9]] * 3
+
+
+def test_a_conversations_permission_context_may_be_replaced() -> None:
+    allowing = FunctionTool(add, permission=PermissionDecision(PermissionBehavior.ALLOW, "Always."))
+    toolkit = toolkit_of(allowing, mode="default")
+    assert run(_awaited(toolkit.call("add", a=1))).text == "2"
+    toolkit.state.permission_context = PermissionContext(mode=PermissionMode.EXPLORE)
+    assert run(_awaited(toolkit.call("add", a=1))).state is ToolResultState.DENIED
+    toolkit.state = AgentState()
+    assert run(_awaited(toolkit.call("add", a=1))).text == "2"
+    other = AgentState()
+    for mode, state in (("explore", ToolResultState.DENIED), ("bypass", ToolResultState.SUCCESS)):
+        other.permission_context = PermissionContext(mode=PermissionMode(mode))
+        response = run(_awaited(toolkit.call_tool(call("add", '{"a": 1}'), state=other)))
+        assert response.state is state
 
 
 def test_a_middleware_may_answer_filter_and_retry() -> None:
@@ -567,6 +834,48 @@ def test_an_external_call_is_handed_out_and_its_result_is_checked(metadata: dict
         return await task
 
     assert run(both()).state == state
+
+
+def test_external_calls_of_one_id_each_get_their_result() -> None:
+    toolkit = toolkit_of(External(), mode="default")
+
+    async def both() -> list[str]:
+        calls = [toolkit.call_tool(ToolCallBlock(id="call_0", name="external", input='{"q": "?"}')) for _ in range(2)]
+        tasks = [asyncio.create_task(_awaited(each)) for each in calls]
+        while len(toolkit.external.pending) < 2:  # noqa: ASYNC110 - run() bounds it
+            await asyncio.sleep(0)
+        for text in ("first", "second"):
+            toolkit.external.hand_in(
+                "call_0", ToolResultBlock(name="external", output=[TextBlock(text=text)], metadata={"cost": 1})
+            )
+            await asyncio.sleep(0)
+        return [(await task).text for task in tasks]
+
+    assert run(both()) == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("result", "state"),
+    [
+        (ToolChunk.of("broken", ToolResultState.ERROR), "error"),
+        ({"any": "object"}, "error"),  # the schema asks for a cost
+        (ToolChunk(content=[TextBlock(text="ok")], metadata={"cost": 2}), "success"),
+    ],
+)
+def test_what_is_handed_in_says_its_own_state_and_is_held_to_the_schema(result: Any, state: str) -> None:
+    seen: list[str] = []
+    tool = External(middlewares=[Note("around", seen)])
+    toolkit = toolkit_of(tool, mode="default")
+
+    async def both() -> ToolResponse:
+        task = asyncio.create_task(_awaited(toolkit.call("external", q="?")))
+        while not toolkit.external.pending:  # noqa: ASYNC110 - run() bounds it
+            await asyncio.sleep(0)
+        toolkit.external.hand_in(toolkit.external.pending[0], result)
+        return await task
+
+    assert run(both()).state == state
+    assert seen == ["around in", "around out"]
 
 
 def test_a_tool_awaited_by_its_holder_runs_unguarded_and_takes_keywords_only() -> None:
