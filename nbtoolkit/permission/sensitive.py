@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from nbtoolkit.permission import pattern
+from nbtoolkit.permission.sensitive_names import FILES, FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,136 +36,8 @@ __all__ = [
 
 Access = Literal["read", "write", "name"]
 
-_KEYS = "keys and logins"
-_CLOUD = "cloud credentials"
-_TOKENS = "access tokens"
-_START = "a start-up file"
-_HISTORY = "a history"
-_EDITOR = "settings that an editor runs"
-_GIT = "git's own files"
-_JUPYTER = "Jupyter's own settings and keys"
-
-_FOLDERS: dict[str, str] = {
-    ".ssh": "SSH keys",
-    ".gnupg": "GnuPG keys",
-    ".aws": _CLOUD,
-    ".azure": _CLOUD,
-    ".kube": _CLOUD,
-    ".docker": _CLOUD,
-    ".oci": _CLOUD,
-    ".config/gcloud": _CLOUD,
-    ".config/gh": _TOKENS,
-    ".config/hub": _TOKENS,
-    ".config/git": _GIT,
-    ".config/rclone": _CLOUD,
-    ".config/fish": _START,
-    ".config/autostart": _START,
-    ".config/systemd": _START,
-    ".config/pip": "where packages come from",
-    ".config/kaggle": _TOKENS,
-    ".config/huggingface": _TOKENS,
-    ".password-store": _KEYS,
-    ".local/share/keyrings": _KEYS,
-    ".mozilla": "a browser's profile",
-    ".config/google-chrome": "a browser's profile",
-    ".config/chromium": "a browser's profile",
-    ".git": _GIT,
-    ".kaggle": _TOKENS,
-    ".huggingface": _TOKENS,
-    ".ipython": "IPython's history and start-up files",
-    ".jupyter": _JUPYTER,
-    ".local/share/jupyter": _JUPYTER,
-    ".config/jupyter": _JUPYTER,
-    "library/jupyter": _JUPYTER,
-    ".vscode": _EDITOR,
-    ".idea": _EDITOR,
-    "/etc/profile.d": _START,
-    "/etc/sudoers.d": _KEYS,
-    "/etc/ssh": "SSH keys",
-    "/etc/cron*": _START,
-    "/var/spool/cron": _START,
-    "/run/secrets": _KEYS,
-    "/var/run/secrets": _KEYS,
-}
-
-_FILES: dict[str, str] = {
-    ".netrc": _KEYS,
-    "_netrc": _KEYS,
-    ".npmrc": _TOKENS,
-    ".pypirc": _TOKENS,
-    ".pgpass": _KEYS,
-    ".my.cnf": _KEYS,
-    ".git-credentials": _KEYS,
-    ".gitconfig": _GIT,
-    ".gitmodules": _GIT,
-    ".env": "secrets of an environment",
-    ".env.*": "secrets of an environment",
-    ".envrc": "secrets of an environment",
-    "id_rsa": "SSH keys",
-    "id_dsa": "SSH keys",
-    "id_ecdsa*": "SSH keys",
-    "id_ed25519*": "SSH keys",
-    "authorized_keys": "SSH keys",
-    "kaggle.json": _TOKENS,
-    ".cache/huggingface/token": _TOKENS,
-    ".cache/huggingface/stored_tokens": _TOKENS,
-    ".streamlit/secrets.toml": _TOKENS,
-    ".databrickscfg": _CLOUD,
-    ".boto": _CLOUD,
-    ".s3cfg": _CLOUD,
-    ".modal.toml": _TOKENS,
-    ".vault-token": _TOKENS,
-    "application_default_credentials.json": _CLOUD,
-    "rclone.conf": _CLOUD,
-    ".*_history": _HISTORY,
-    ".lesshst": _HISTORY,
-    ".viminfo": _HISTORY,
-    ".histfile": _HISTORY,
-    ".bashrc": _START,
-    ".bash_profile": _START,
-    ".bash_login": _START,
-    ".bash_logout": _START,
-    ".bash_aliases": _START,
-    ".profile": _START,
-    ".zshrc": _START,
-    ".zshenv": _START,
-    ".zprofile": _START,
-    ".zlogin": _START,
-    ".zlogout": _START,
-    ".kshrc": _START,
-    ".cshrc": _START,
-    ".tcshrc": _START,
-    ".login": _START,
-    ".inputrc": _START,
-    ".xprofile": _START,
-    ".xsession": _START,
-    ".xinitrc": _START,
-    ".vimrc": _START,
-    ".pythonrc": _START,
-    ".pythonrc.py": _START,
-    ".pdbrc": _START,
-    ".rprofile": _START,
-    ".renviron": "secrets of an environment",
-    "sitecustomize.py": "what Python runs when it starts",
-    "usercustomize.py": "what Python runs when it starts",
-    "*.pth": "what Python runs when it starts",
-    "ipython_config.py": _START,
-    "jupyter_cookie_secret": _JUPYTER,
-    "/etc/shadow": _KEYS,
-    "/etc/gshadow": _KEYS,
-    "/etc/sudoers": _KEYS,
-    "/etc/profile": _START,
-    "/etc/bash.bashrc": _START,
-    "/etc/zsh/*": _START,
-    "/etc/environment": _START,
-    "/etc/ld.so.preload": _START,
-    "/etc/crontab": _START,
-    "/etc/rc.local": _START,
-    "/etc/gitconfig": _GIT,
-}
-
-DANGEROUS_DIRECTORIES: list[str] = list(_FOLDERS)
-DANGEROUS_FILES: list[str] = list(_FILES)
+DANGEROUS_DIRECTORIES: list[str] = list(FOLDERS)
+DANGEROUS_FILES: list[str] = list(FILES)
 
 # Examples without secrets, which people are meant to copy.
 _EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template", ".env.dist"})
@@ -281,8 +154,8 @@ class Places:
     """Which paths are sensitive; lists given here replace the built-in ones, but never the product's own files."""
 
     def __init__(self, files: Sequence[str] | None = None, directories: Sequence[str] | None = None) -> None:
-        self._files = _Names(DANGEROUS_FILES if files is None else files, _FILES, whole=True)
-        self._folders = _Names(DANGEROUS_DIRECTORIES if directories is None else directories, _FOLDERS, whole=False)
+        self._files = _Names(DANGEROUS_FILES if files is None else files, FILES, whole=True)
+        self._folders = _Names(DANGEROUS_DIRECTORIES if directories is None else directories, FOLDERS, whole=False)
         self._built_in = files is None
 
     def reason(self, paths: Iterable[str], access: Access = "read") -> str | None:

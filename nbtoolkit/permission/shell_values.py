@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from nbtoolkit.permission.shell_words import NUMBER
+from nbtoolkit.permission.shell_braces import NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

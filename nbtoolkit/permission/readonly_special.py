@@ -1,0 +1,401 @@
+"""Programs whose words need more than a table to be sure that they only read: each with its own look."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from nbtoolkit.permission.readonly import Reading, by_operands, could_be_option, parse_spec, scan
+from nbtoolkit.permission.shell_values import Argument, changes_what_runs
+
+__all__ = ["SPECIAL"]
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
+# sed's commands that only print, delete, substitute or move between its two spaces.
+_SED = re.compile(
+    r"""(?:\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)(?:\s*,\s*(?:\+?\d+|~\d+|\$|/(?:[^/\\\n]|\\.)*/))?\s*!?\s*)?
+    (?:[pPdDqQ=lhHgGxnN]|s(?P<d>[/|\#,:@!])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiI0-9]*
+    |y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)\s*(?:;|\n|\Z))+\s*\Z""",
+    re.VERBOSE,
+)
+_AWK_UNSAFE = re.compile(
+    r"system|getline|ENVIRON|PROCINFO|close|fflush|@|>|\|(?!\|)(?<!\|\|)|load|include|extension|SYMTAB|FUNCTAB"
+)
+_JQ_UNSAFE = re.compile(r"\benv\b|\$ENV|\binput_filename\b|\bimport\b|\binclude\b|\$__prog|\bget_search_list\b")
+
+
+def _sed(args: Sequence[Argument]) -> Reading | None:
+    spec = parse_spec(
+        "@nErsuz -e= --expression= -i? --in-place? --quiet --silent --regexp-extended --separate -l= --null-data --posix --debug; files"
+    )
+    found = scan(spec, args)
+    if found is None or "--debug" in found.flags:
+        return None
+    operands = list(found.operands)
+    scripts = [each for flag, each in found.flags.items() if flag in ("-e", "--expression")]
+    count = sum(1 for each in args if (each.static or "").startswith(("-e", "--expression", "-ne", "-nE")))
+    if count > 1:
+        return None
+    if not scripts:
+        if not operands:
+            return None
+        scripts = [operands.pop(0)]
+    for script in scripts:
+        text = script.static if isinstance(script, Argument) else script
+        if text is None or not _SED.match(text):
+            return None
+    edits = "-i" in found.flags or "--in-place" in found.flags
+    suffix = found.flags.get("-i") or found.flags.get("--in-place") or ""
+    if edits and (not operands or "/" in str(suffix) or "*" in str(suffix)):
+        return None
+    return Reading(edits=edits, paths=[(each, "write" if edits else "read") for each in operands])
+
+
+def _awk(args: Sequence[Argument]) -> Reading | None:
+    found = scan(parse_spec("-F= -v= --field-separator= --assign=; files"), args)
+    if found is None or not found.operands:
+        return None
+    program = found.operands[0].static
+    if program is None or _AWK_UNSAFE.search(program):
+        return None
+    for value in found.flags.values():
+        text = value.static if isinstance(value, Argument) else value
+        if text is None:
+            return None
+    return Reading(
+        paths=[(each, "read") for each in found.operands[1:] if not re.match(r"[A-Za-z_]\w*=", each.static or "")]
+    )
+
+
+def _jq(args: Sequence[Argument]) -> Reading | None:
+    found = scan(
+        parse_spec(
+            "@rcsSneajCM --raw-output --compact-output --slurp --sort-keys --null-input --exit-status --tab --arg= --argjson= --indent= --join-output --raw-input -R; files"
+        ),
+        args,
+    )
+    if found is None or not found.operands or "--arg" in found.flags or "--argjson" in found.flags:
+        return None
+    program = found.operands[0].static
+    if program is None or _JQ_UNSAFE.search(program):
+        return None
+    return Reading(paths=[(each, "read") for each in found.operands[1:]])
+
+
+_FIND_ALONE = frozenset(
+    [
+        "-print",
+        "-print0",
+        "-ls",
+        "-prune",
+        "-quit",
+        "-o",
+        "-or",
+        "-a",
+        "-and",
+        "-not",
+        "!",
+        "(",
+        ")",
+        ",",
+        "-depth",
+        "-d",
+        "-mount",
+        "-xdev",
+        "-empty",
+        "-true",
+        "-false",
+        "-follow",
+        "-daystart",
+        "-noleaf",
+        "-nouser",
+        "-nogroup",
+        "-readable",
+        "-writable",
+        "-executable",
+        "-ignore_readdir_race",
+        "-noignore_readdir_race",
+        "-H",
+        "-L",
+        "-P",
+    ]
+)
+_FIND_VALUED = frozenset(
+    [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-iwholename",
+        "-regex",
+        "-iregex",
+        "-regextype",
+        "-type",
+        "-xtype",
+        "-size",
+        "-mtime",
+        "-atime",
+        "-ctime",
+        "-mmin",
+        "-amin",
+        "-cmin",
+        "-maxdepth",
+        "-mindepth",
+        "-perm",
+        "-user",
+        "-group",
+        "-uid",
+        "-gid",
+        "-links",
+        "-inum",
+        "-lname",
+        "-ilname",
+        "-printf",
+        "-fstype",
+        "-used",
+        "-newermt",
+        "-D",
+    ]
+)
+_FIND_FILES = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
+
+
+def _find(args: Sequence[Argument]) -> Reading | None:
+    result = Reading()
+    at, folders = 0, True
+    while at < len(args):
+        argument = args[at]
+        word = argument.static
+        at += 1
+        if word is None:
+            if not folders or could_be_option(argument):
+                return None
+            result.paths.append((argument, "name"))
+        elif word in _FIND_ALONE:
+            folders = folders and word in ("-H", "-L", "-P")
+        elif word in _FIND_VALUED or word in _FIND_FILES:
+            folders = False
+            if at >= len(args) or args[at].splits:
+                return None
+            if word in _FIND_FILES:
+                result.paths.append((args[at], "name"))
+            at += 1
+        elif folders and not word.startswith(("-", "(", "!")):
+            result.paths.append((argument, "name"))
+        else:
+            return None
+    result.default_folder = not result.paths
+    return result
+
+
+def _names(args: Sequence[Argument]) -> bool:
+    return all(_IDENTIFIER.match(each.static or "") and not changes_what_runs(each.static or "") for each in args)
+
+
+def _read(args: Sequence[Argument]) -> Reading | None:
+    found = scan(parse_spec("@res -a= -d= -i= -n= -N= -p= -t= -u=; any"), args)
+    if found is None or not _names(found.operands):
+        return None
+    array = found.flags.get("-a")
+    text = array.static if isinstance(array, Argument) else array
+    return Reading() if array is None or (text and _IDENTIFIER.match(text)) else None
+
+
+def _mapfile(args: Sequence[Argument]) -> Reading | None:
+    found = scan(parse_spec("@t -d= -n= -O= -s= -u=; any"), args)
+    return Reading() if found is not None and _names(found.operands) else None
+
+
+def _declare(args: Sequence[Argument]) -> Reading | None:
+    """Names and values that are static; the judge looks at names that change what runs."""
+    named = False
+    for each in args:
+        word = each.static
+        if word is not None and re.fullmatch(r"-[aArxilgtu]+", word):
+            if "i" in word or "n" in word or "A" in word:
+                return None
+            continue
+        name = each.values[0].text.partition("=")[0] if each.values else ""
+        if each.splits and "=" not in each.word.raw:
+            return None
+        if not _IDENTIFIER.match(name) or changes_what_runs(name):
+            return None
+        named = True
+    return Reading() if named else None
+
+
+def _set(args: Sequence[Argument]) -> Reading | None:
+    words = [each.static for each in args]
+    if not words or any(word is None for word in words):
+        return None
+    at = 0
+    while at < len(words):
+        word = words[at] or ""
+        if word in ("-o", "+o", "-euo", "-eo", "-uo", "-exo", "-euxo"):
+            if words[at + 1 : at + 2] not in (["pipefail"], ["errexit"], ["nounset"], ["noclobber"], ["noglob"]):
+                return None
+            at += 1
+        elif not re.fullmatch(r"[-+][eufC]+", word):
+            return None
+        at += 1
+    return Reading()
+
+
+def _unset(args: Sequence[Argument]) -> Reading | None:
+    rest = [each for each in args if each.static != "-v"]
+    return Reading() if rest and _names(rest) else None
+
+
+def _command(args: Sequence[Argument]) -> Reading | None:
+    if args and args[0].static in ("-v", "-V"):
+        return Reading()
+    return None
+
+
+def _test(args: Sequence[Argument]) -> Reading | None:
+    result = Reading()
+    for at, each in enumerate(args):
+        word = each.static
+        if word in ("-v", "-R"):
+            following = args[at + 1].static if at + 1 < len(args) else ""
+            if following is None or not _IDENTIFIER.match(following):
+                return None
+        elif word in ("-o", "-t"):
+            continue
+        elif (
+            word is not None
+            and re.fullmatch(r"-[a-hkpr-zGLNOS]", word)
+            and at + 1 < len(args)
+            and word not in ("-z", "-n", "-t")
+        ):
+            result.paths.append((args[at + 1], "name"))
+    return result
+
+
+def _bracket(args: Sequence[Argument]) -> Reading | None:
+    return _test(args[:-1]) if args and args[-1].static == "]" else None
+
+
+def _ps(args: Sequence[Argument]) -> Reading | None:
+    found = scan(parse_spec("@AaefFlux -p= -u= -U= -C= -o= --sort= --forest --no-headers; any"), args)
+    if found is None or any(
+        each.static not in ("aux", "ax", "au", "axu") and not (each.static or "x").isdigit() for each in found.operands
+    ):
+        return None
+    return Reading()
+
+
+def _xxd(args: Sequence[Argument]) -> Reading | None:
+    found = scan(parse_spec("@abCeEipuv -c= -g= -l= -s= -o=; one"), args)
+    return None if found is None else by_operands(parse_spec("; one"), found)
+
+
+def _tar(args: Sequence[Argument]) -> Reading | None:
+    words = [each.static for each in args]
+    if (
+        len(words) == 2
+        and re.fullmatch(r"-?t[vzjJ]*f", words[0] or "")
+        and args[1].static
+        and ":" not in args[1].static
+    ):
+        return Reading(paths=[(args[1], "read")])
+    return None
+
+
+def _printf(args: Sequence[Argument]) -> Reading | None:
+    """``-v`` would set a variable."""
+    first = args[0] if args else None
+    return None if first is None or could_be_option(first) else Reading()
+
+
+def _version_only(args: Sequence[Argument]) -> Reading | None:
+    return Reading() if len(args) == 1 and args[0].static in ("--version", "-V") else None
+
+
+def _pip(args: Sequence[Argument]) -> Reading | None:
+    words = [each.static for each in args]
+    if words in (["--version"], ["-V"], ["check"]):
+        return Reading()
+    if words and words[0] in ("list", "freeze", "show"):
+        found = scan(
+            parse_spec("@lo --outdated --format= --local --user --files -f --not-required --all; any"), args[1:]
+        )
+        return None if found is None or "--outdated" in found.flags or "-o" in found.flags else Reading()
+    return None
+
+
+def _conda(args: Sequence[Argument]) -> Reading | None:
+    words = [each.static for each in args]
+    return Reading() if words in (["list"], ["env", "list"], ["info"], ["info", "--envs"], ["--version"]) else None
+
+
+def _jupyter(args: Sequence[Argument]) -> Reading | None:
+    words = [each.static for each in args]
+    return (
+        Reading()
+        if words in (["--version"], ["kernelspec", "list"], ["lab", "--version"], ["notebook", "--version"])
+        else None
+    )
+
+
+def _nothing(args: Sequence[Argument]) -> Reading | None:
+    return Reading() if all(each.known and not each.values[0].pattern for each in args) else None
+
+
+_Special = Callable[[Sequence[Argument]], Reading | None]
+
+SPECIAL: dict[str, _Special] = {
+    "sed": _sed,
+    "printf": _printf,
+    "awk": _awk,
+    "gawk": _awk,
+    "mawk": _awk,
+    "jq": _jq,
+    "find": _find,
+    "read": _read,
+    "mapfile": _mapfile,
+    "readarray": _mapfile,
+    "export": _declare,
+    "declare": _declare,
+    "typeset": _declare,
+    "local": _declare,
+    "readonly": _declare,
+    "set": _set,
+    "unset": _unset,
+    "command": _command,
+    "test": _test,
+    "[": _bracket,
+    "ps": _ps,
+    "xxd": _xxd,
+    "tar": _tar,
+    "pip": _pip,
+    "pip3": _pip,
+    "conda": _conda,
+    "mamba": _conda,
+    "jupyter": _jupyter,
+    "shift": _nothing,
+    "break": _nothing,
+    "continue": _nothing,
+    "return": _nothing,
+    "exit": _nothing,
+    "wait": _nothing,
+    **dict.fromkeys(
+        (
+            "python",
+            "python3",
+            "node",
+            "npm",
+            "ruff",
+            "mypy",
+            "uv",
+            "cargo",
+            "rustc",
+            "gcc",
+            "docker",
+            "R",
+            "julia",
+        ),
+        _version_only,
+    ),
+}
