@@ -28,7 +28,7 @@ def kernel(shared_kernel: KernelProcess) -> Iterator[KernelProcess]:
     check = FrontEnd(shared_kernel, widgets=False)
     try:
         check.connect()
-        check.run("assert not scheduling.pending()").wait(5).ok()
+        check.run("assert not scheduling.pending()\nscheduling.install()").wait(5).ok()
     except AssertionError:
         shared_kernel.restart()
         raise
