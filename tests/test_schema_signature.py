@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import subprocess
 import sys
 import types
 import typing
 import warnings
-from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict, Unpack
 
 import jsonschema
 import pytest
 import typing_extensions as te
-from pydantic import BaseModel, Field, PlainValidator, RootModel, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, RootModel, WithJsonSchema
 
 from nbtoolkit.exception import DeveloperOrientedException, ToolArgumentsError
 from nbtoolkit.schema import Signature, set_variable_resolver
@@ -174,6 +175,39 @@ def test_every_kind_of_parameter_is_bound_to_its_place() -> None:
     with pytest.raises(ToolArgumentsError, match='z: got "many", expected integer'):
         call(tool, {"a": 1, "z": "many"})
     assert Signature(tool).validate({"a": 1, "z": "5"}).json == {"a": 1, "b": 2, "c": "c", "z": 5}
+
+
+def test_nothing_hides_from_the_rules_in_the_arguments_that_any_keyword_takes() -> None:
+    def tool(a: int, _agent_state: str = "", d: Annotated[str, Field(alias="D")] = "d", **rest: str) -> Any:
+        return a, _agent_state, d, rest
+
+    signature = Signature(functools.partial(tool, fixed="safe"))
+    assert signature.validate({"a": 1, "z": "seen"}).json == {"a": 1, "D": "d", "z": "seen"}
+    # The field's inner name, a parameter that no model sees, one that has another name in JSON, a fixed one.
+    for name, sent in (("**", {"z": "evil"}), ("_agent_state", "evil"), ("d", "evil"), ("fixed", "evil")):
+        with pytest.raises(ToolArgumentsError, match=rf"{re.escape(name)}\"?: (unexpected|got)"):
+            signature.validate({"a": 1, name: sent})
+
+    def loose(a: int, **rest: Any) -> Any:
+        return a, rest
+
+    with pytest.raises(ToolArgumentsError, match="unexpected"):
+        Signature(loose).validate({"a": 1, "**": {"z": "evil"}})
+    assert call(loose, {"a": 1, "rest": "fine"}) == (1, {"rest": "fine"})
+
+
+def test_what_a_model_takes_beside_its_fields_reaches_no_parameter() -> None:
+    class Open(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        a: int = Field(alias="A")
+
+    def tool(a: int, limit: int = 3, **rest: Any) -> Any:
+        return a, limit, rest
+
+    assert call(tool, {"A": 1, "z": 2}, input_schema=Open) == (1, 3, {"z": 2})
+    for name in ("a", "limit", "_agent_state"):
+        with pytest.raises(ToolArgumentsError, match=f"{name}: unexpected"):
+            Signature(tool, input_schema=Open).validate({"A": 1, name: 9})
 
 
 def test_positional_only_parameters_before_one_that_is_given_get_their_own_defaults() -> None:

@@ -89,8 +89,10 @@ class ParametersValidator(TextValidator):
         self._validate_python = built.validator.validate_python
         # Whether a valid call's values are their own JSON; lists and dicts among them are copied.
         kinds = {name: json_types(hint) for name, hint in self._hints.items()}
+        # What ``**kwargs`` takes is one field here and many arguments in JSON, so its name must never be read from a call.
         self._flat = (
-            not self._factories
+            EXTRAS not in self._hints
+            and not self._factories
             and all(self._keys[name] == name for name in self._hints)
             and all(None not in kind for kind in kinds.values())
         )
@@ -140,7 +142,10 @@ class ParametersValidator(TextValidator):
             data, text = self._stripped(data), None
         if EXTRAS in self._hints:
             outcome = super().check(self._packed(data), strict=strict)
-            outcome = outcome._replace(problems=[_unpacked(problem) for problem in outcome.problems])
+            problems = [_unpacked(problem) for problem in outcome.problems]
+            taken = [key for key in data if key in self._parameters.out_of_reach and key not in self._keys.values()]
+            problems += [Problem((key,), "unexpected", data[key]) for key in taken]
+            outcome = outcome._replace(problems=problems)
         else:
             outcome = super().check(data, text, strict=strict)
         if get_variable_resolver() is not None and (outcome.problems or self._open):
@@ -241,7 +246,16 @@ class ModelValidator(TextValidator):
     def values(self, value: Any) -> dict[str, Any]:
         """Give the model's fields by name."""
         values = {name: getattr(value, name) for name in self._model.model_fields}
-        return {**values, **(value.model_extra or {})}
+        return {**(value.model_extra or {}), **values}
+
+    def check(self, data: dict[str, Any], text: bytes | None = None, *, strict: bool = True) -> Outcome:
+        """Validate JSON as it is; what the model takes beside its fields reaches nothing but ``**kwargs``."""
+        outcome = super().check(data, text, strict=strict)
+        extra = getattr(outcome.value, "model_extra", None) or {}
+        taken = [key for key in extra if key in self._parameters.out_of_reach or key in self._model.model_fields]
+        if not taken:
+            return outcome
+        return outcome._replace(problems=[Problem((key,), "unexpected", extra[key]) for key in taken])
 
     def binder(self) -> Binder | None:
         """What puts the values in their places."""

@@ -91,6 +91,9 @@ class Parameters:
         self._all = [p for p in signature.parameters.values() if p.name not in fixed]
         self.hidden = frozenset(p.name for p in self._all if p.name in hidden)
         shown = [p for p in self._all if p.name not in self.hidden]
+        # Names that ``**kwargs`` must not carry: the callable, or what it wraps, would take them for its own parameters.
+        named = (p.name for p in self._all if p.kind not in (p.POSITIONAL_ONLY, p.VAR_KEYWORD))
+        self.out_of_reach = frozenset({EXTRAS, *hidden, *fixed, *named})
         self.unhinted = [_starred(p) for p in shown if p.annotation is MISSING]
         self.visible = [Parameter(p.name, p.kind, p.annotation, p.default) for p in shown]
         self.keywords_only = all(p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in self._all)
