@@ -211,7 +211,10 @@ class _Gathered:
             return item.model_copy(update={"is_last": False}) if item.is_last else item
         self.items.append(item)
         if isinstance(item, str):
-            return ToolChunk(content=[self.block.model_copy(update={"text": item})], is_last=False)
+            # Made, not copied: a copy costs twice as much.
+            first = self.block
+            block = TextBlock(text=item, id=first.id, created_at=first.created_at)
+            return ToolChunk(content=[block], is_last=False)
         made = to_chunk(item, self.max_chars)
         return ToolChunk(content=made.content, is_last=False)
 

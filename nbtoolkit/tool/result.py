@@ -96,14 +96,15 @@ class ToolResponse(BaseModel):
         own, new = self.__dict__, chunk.__dict__
         content = new["content"]
         if content:
-            held = own.get("content")
-            if held is None:
-                own["_parts"].extend(content)
-            elif not held and len(content) == 1:
+            joiner = own.get("_joiner")
+            if joiner is None and not own["content"] and len(content) == 1:
                 # The usual response is one block: nothing to join.
                 own["content"] = content.copy()
             else:
-                own["_parts"] = [*own.pop("content"), *content]
+                if joiner is None:
+                    joiner = own["_joiner"] = _Joiner(own.pop("content"))
+                for part in content:
+                    joiner.add(part)
         metadata = new["metadata"]
         if metadata:
             own["metadata"].update((k, v) for k, v in metadata.items() if k not in TRANSIENT_METADATA)
@@ -130,7 +131,7 @@ class ToolResponse(BaseModel):
         return ToolResultBlock(id=self.id, name=name, output=self.content, state=self.state, metadata=self.metadata)
 
     def _join(self) -> list[TextBlock | DataBlock]:
-        joined = _joined(self.__dict__.pop("_parts"))
+        joined: list[TextBlock | DataBlock] = self.__dict__.pop("_joiner").blocks()
         self.__dict__["content"] = joined
         return joined
 
@@ -170,21 +171,36 @@ class ToolResponse(BaseModel):
 class _Slot:
     """Blocks of one id, or neighbouring texts, on their way into one block."""
 
-    __slots__ = ("first", "parts")
+    __slots__ = ("data", "first", "is_text", "texts")
 
     def __init__(self, first: TextBlock | DataBlock) -> None:
         self.first = first
-        self.parts: list[TextBlock | DataBlock] = [first]
+        self.is_text = isinstance(first, TextBlock)
+        # What follows the first. Texts alone, not their blocks: the garbage collector walks over a block each time.
+        self.texts: list[str] = []
+        self.data: list[DataBlock] = []
+
+    def takes(self, part: TextBlock | DataBlock) -> bool:
+        if self.is_text or isinstance(part, TextBlock):
+            return self.is_text and isinstance(part, TextBlock)
+        sources = (part.source, getattr(self.first, "source", None))
+        return all(isinstance(source, Base64Source) for source in sources)
+
+    def add(self, part: TextBlock | DataBlock) -> None:
+        if isinstance(part, DataBlock):
+            self.data.append(part)
+        else:
+            self.texts.append(part.__dict__["text"])
 
     def block(self) -> TextBlock | DataBlock:
-        if len(self.parts) == 1:
-            return self.first
-        if isinstance(self.first, TextBlock):
-            text = "".join(part.text for part in self.parts if isinstance(part, TextBlock))
-            return self.first.model_copy(update={"text": text})
-        data = b"".join(_decoded(part) for part in self.parts if isinstance(part, DataBlock))
-        source = self.first.source.model_copy(update={"data": base64.b64encode(data).decode()})
-        return self.first.model_copy(update={"source": source})
+        first = self.first
+        if isinstance(first, TextBlock):
+            return first.model_copy(update={"text": "".join([first.text, *self.texts])}) if self.texts else first
+        if not self.data:
+            return first
+        data = b"".join([_decoded(part) for part in (first, *self.data)])
+        source = first.source.model_copy(update={"data": base64.b64encode(data).decode()})
+        return first.model_copy(update={"source": source})
 
 
 def _decoded(block: DataBlock) -> bytes:
@@ -195,28 +211,31 @@ def _decoded(block: DataBlock) -> bytes:
         return b""
 
 
-def _joined(parts: list[TextBlock | DataBlock]) -> list[TextBlock | DataBlock]:
-    if len(parts) == 1:
-        return parts
-    slots: list[_Slot] = []
-    by_id: dict[str, _Slot] = {}
-    last: _Slot | None = None
-    for part in parts:
-        slot = by_id.get(part.id)
-        if slot is not None and _joins(slot.first, part):
-            slot.parts.append(part)
-            continue
-        if last is not None and isinstance(part, TextBlock) and isinstance(last.first, TextBlock):
-            last.parts.append(part)
-            by_id[part.id] = last
-            continue
-        last = _Slot(part)
-        slots.append(last)
-        by_id[part.id] = last
-    return [slot.block() for slot in slots]
+class _Joiner:
+    """Blocks on their way into fewer: the same ids join, neighbouring texts merge."""
 
+    __slots__ = ("by_id", "last", "slots")
 
-def _joins(first: TextBlock | DataBlock, part: TextBlock | DataBlock) -> bool:
-    if isinstance(first, TextBlock) or isinstance(part, TextBlock):
-        return isinstance(first, TextBlock) and isinstance(part, TextBlock)
-    return isinstance(first.source, Base64Source) and isinstance(part.source, Base64Source)
+    def __init__(self, parts: list[TextBlock | DataBlock]) -> None:
+        self.slots: list[_Slot] = []
+        self.by_id: dict[str, _Slot] = {}
+        self.last: _Slot | None = None
+        for part in parts:
+            self.add(part)
+
+    def add(self, part: TextBlock | DataBlock) -> None:
+        part_id = part.__dict__["id"]
+        slot = self.by_id.get(part_id)
+        if slot is not None and slot.takes(part):
+            slot.add(part)
+            return
+        last = self.last
+        if last is not None and last.is_text and isinstance(part, TextBlock):
+            last.add(part)
+        else:
+            last = self.last = _Slot(part)
+            self.slots.append(last)
+        self.by_id[part_id] = last
+
+    def blocks(self) -> list[TextBlock | DataBlock]:
+        return [slot.block() for slot in self.slots]
