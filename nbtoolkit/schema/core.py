@@ -143,7 +143,8 @@ class ParametersValidator(TextValidator):
         if EXTRAS in self._hints:
             outcome = super().check(self._packed(data), strict=strict)
             problems = [_unpacked(problem) for problem in outcome.problems]
-            taken = [key for key in data if key in self._parameters.out_of_reach and key not in self._keys.values()]
+            known = {*self._keys.values()} - {EXTRAS}
+            taken = [key for key in data if key in self._parameters.out_of_reach and key not in known]
             problems += [Problem((key,), "unexpected", data[key]) for key in taken]
             outcome = outcome._replace(problems=problems)
         else:
