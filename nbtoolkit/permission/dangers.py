@@ -131,6 +131,10 @@ _SED_RUNS = re.compile(
     r"(?:^|[;{}\n\d$/!,\s])e(?:\s|$|;|})|[^\w\s][gpiIm\d]*e[gpiIm\d]*\s*(?:$|[;}\n])|(?:^|[;{}\n\d$/!,\s])[rRwW]\s*[/~.]"
 )
 _AWK_RUNS = re.compile(r"system|getline|\|\s*[\"&(a-zA-Z]|[\"')]\s*\||@|ENVIRON|>\s*[\"(]")
+# The whole of it: one variable by its name is an ordinary question.
+_SHOWS = re.compile(
+    r"os\.environ\b(?!\s*(?:\[|\.get|\.setdefault))|process\.env\b(?!\s*[.\[])|%ENV\b|ENV\.to_|Sys\.getenv\(\)"
+)
 _RECURSIVE = re.compile(r"-[a-zA-Z]*[rR][a-zA-Z]*\Z|--recursive\Z")
 
 
@@ -148,6 +152,8 @@ def danger(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]
         return found
     if name in ("source", ".") and words and re.match(r"/dev/(?:fd/|stdin)", words[0] or ""):
         return "it runs whatever it is sent"
+    if name in INTERPRETERS and any(_SHOWS.search(word) for word in words if word):
+        return "it shows the whole environment"
     check = _CHECKS.get(name)
     if check is not None and (found := check(name, args[1:], words, folders, cwds)) is not None:
         return found

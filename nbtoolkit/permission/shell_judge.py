@@ -238,8 +238,9 @@ class _Judge(PathJudge):
         judged = {id(each) for each, _ in read.paths} if read is not None else set()
         judged.add(id(args[0]))
         last = forms[-1][0][0] if forms and forms[-1] else None
-        programs = Programs(program_name(program or ""), program_name(last[0]) if last else "")
         kind = "read" if read is not None and not read.edits else "other"
+        outer = "" if kind == "read" else program_name(program or "")
+        programs = Programs(outer, program_name(last[0]) if last else "")
         self.subjects += self.named(args, at, cwds, judged, programs, kind)
         for script in scripts:
             self.script(script, cwds)

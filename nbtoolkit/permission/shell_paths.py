@@ -283,6 +283,10 @@ class PathJudge:
             if not piece or len(piece) > 1000 or ("\n" in piece and piece is text):
                 continue
             whole = piece is text and not text.startswith("-")
+            what = self.places.could_match(piece) if programs.outer == "find" else None
+            if what is not None:
+                safety = f"it names {what} ({piece[:80]})"
+                return [PathSubject(kind="name", text=argument.word.raw, safety=safety, within=at, exact=False)]
             copies = programs.outer in _COPIERS
             hinted = _HINT.search(piece) is not None
             exists = whole and not hinted and any(os.path.lexists(os.path.join(cwd, piece)) for cwd in cwds)  # noqa: PTH118
