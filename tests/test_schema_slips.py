@@ -45,6 +45,10 @@ def test_valid_text_and_no_text_need_no_mending(text: str, value: dict[str, Any]
         ('"{\\"a\\": 1}"', {"a": 1}),
         ('[{"a": 1}]', {"a": 1}),
         ('{"a": "\\ud83d"}', {"a": "\N{REPLACEMENT CHARACTER}"}),
+        ('{"a": "\\d+"}', {"a": "\\d+"}),
+        ('{"a": 1}}', {"a": 1}),
+        ('tool({"a": 1,})', {"a": 1}),
+        ("{'a': 'don\\'t } ]', 'b': [-1, .5, {}]}", {"a": "don't } ]", "b": [-1, 0.5, {}]}),
     ],
 )
 def test_broken_json_is_repaired_and_said(text: str, value: dict[str, Any]) -> None:
@@ -62,11 +66,45 @@ def test_hopeless_text_is_an_error_that_shows_it_and_says_what_to_send(text: str
 
 
 @pytest.mark.parametrize(
-    "text", ['{"command": "rm -rf /tmp/cach', "{'command': 'rm -rf /tmp/cach", '{"limit": 10', '{"a": [1, 2']
-)
+    "text",
+    [
+        '{"command": "rm -rf /tmp/cach', "{'command': 'rm -rf /tmp/cach", '{"limit": 10', '{"a": [1, 2',
+        '{"command": "echo }; echo removing /tmp/data/ol', "{'command': 'echo }; rm ]} /tmp/data/ol", '{"a": "\\"}"',
+    ],
+)  # fmt: skip
 def test_text_that_was_cut_is_never_completed_by_guessing(text: str) -> None:
-    with pytest.raises(ToolJSONDecodeError, match="end in the middle"):
+    with pytest.raises(ToolJSONDecodeError, match="ends in the middle"):
         parse_arguments("t", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"command":"echo one"}{"command":"echo two"}', "more than one value"),
+        ("{'command': 'echo one'}\n{'command': 'echo two'}", "more than one value"),
+        ('{"command": "echo "}"; rm -rf x"}', "something follows its end"),
+        ('{"command": "echo "a", "timeout": "5"}', "aren't escaped"),
+        ('{"command": "rm x", "command": "ls",}', "more than one way"),
+        ('{"a": [1}, "b": 2]', "don't fit each other"),
+        ("{'a': 'x'," + " " * 64_000 + "}", "too long"),
+    ],
+)
+def test_a_repair_that_would_guess_or_lose_something_is_refused_with_the_reason(text: str, reason: str) -> None:
+    with pytest.raises(ToolJSONDecodeError, match=reason):
+        parse_arguments("t", text)
+
+
+def test_adjoining_quotes_of_a_shell_are_kept_or_refused_but_never_cut() -> None:
+    text = "{'command': 'echo ''quoted'' && echo rest'}"
+    with contextlib.suppress(ToolJSONDecodeError):
+        assert parse_arguments("t", text)[0] == {"command": "echo ''quoted'' && echo rest"}
+    assert parse_arguments("t", '{"c": "echo "hi" there"}')[0] == {"c": 'echo "hi" there'}
+
+
+def test_a_cut_text_within_the_arguments_is_not_completed_either() -> None:
+    with pytest.raises(ToolArgumentsError, match="table"):
+        Signature(tool).validate({"table": "{'a': 1, 'b", "names": "x"})
+    assert Signature(tool).validate({"names": "['a', 'b"}).json["names"] == ["['a', 'b"]
 
 
 def test_reading_hostile_text_takes_bounded_time() -> None:

@@ -1,4 +1,7 @@
-"""From the text that a model wrote to a JSON object, with a record of what had to be repaired."""
+"""From the text that a model wrote to a JSON object, with a record of what had to be repaired.
+
+A repair never completes what was cut off and never drops a part: then the model is told to send it again.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ from typing import Any
 from pydantic_core import from_json
 
 from nbtoolkit.exception import ToolJSONDecodeError
+from nbtoolkit.schema.broken import BrokenError, holds, pieces
 
 __all__ = ["parse_arguments", "read_json"]
 
-_FENCE = re.compile(r"\A\s*```[\w-]*[ \t]*\n?(?P<inside>.*?)\n?\s*```\s*\Z", re.DOTALL)
+_LANGUAGE = re.compile(r"[\w-]+(?=\s)")
 # The repair library's time grows faster than its text does.
-_MAX_REPAIRED = 200_000
+_MAX_REPAIRED = 64_000
+# Of texts within the arguments there may be many.
+_MAX_REPAIRED_WITHIN = 8_000
 _MAX_SHOWN = 200
 _MAX_DEPTH = 150
 _NOTHING: Any = object()
@@ -36,7 +42,7 @@ def parse_arguments(tool_name: str, text: str) -> tuple[dict[str, Any], tuple[st
         return {}, ()
     if isinstance(value, str):
         # The object was encoded twice.
-        inner = read_json(value)
+        inner = read_json(value, _MAX_REPAIRED)
         if isinstance(inner, dict):
             return inner, ("the arguments were sent as a JSON string and read as the object in it",)
         if not value.strip():
@@ -52,12 +58,13 @@ def parse_arguments(tool_name: str, text: str) -> tuple[dict[str, Any], tuple[st
 def _repair(tool_name: str, text: str, error: ValueError) -> tuple[dict[str, Any], tuple[str, ...]]:
     if not text.strip():
         return {}, ()
-    if text.count("{") > text.count("}") or text.count("[") > text.count("]"):
-        # Half a command or path must not run as if it were whole.
+    try:
+        value = _read(text, _MAX_REPAIRED)
+    except BrokenError as reason:
         raise ToolJSONDecodeError(
-            f"The arguments of the tool '{tool_name}' end in the middle ({error}), got {_shown(text)}. Send them again, whole."
-        )
-    value = read_json(text)
+            f"The arguments of the tool '{tool_name}' are no valid JSON ({error}) and weren't repaired: {reason}. Got "
+            f'{_shown(text)}. Send them again as one whole JSON object: {{"name": value, …}}.'
+        ) from None
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     # Repair makes an empty object of almost any text; then there was nothing to save.
@@ -69,27 +76,47 @@ def _repair(tool_name: str, text: str, error: ValueError) -> tuple[dict[str, Any
     )
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str, most: int = _MAX_REPAIRED_WITHIN) -> Any:
     """Read JSON in whatever state it is; an object that compares equal to nothing where it can't be read."""
-    if fence := _FENCE.match(text):
-        text = fence["inside"]
+    try:
+        return _read(text, most)
+    except BrokenError:
+        return _NOTHING
+
+
+def _read(text: str, most: int) -> Any:
+    """Read JSON in whatever state it is, whole; BrokenError where something would be lost or guessed."""
     try:
         return from_json(text)
     except ValueError:
         pass
+    if len(text) > most:
+        raise BrokenError(f"with {len(text):,} characters it is too long for that")
+    text = _without_fence(text)
     try:
-        # Half a surrogate pair is legal for json, but nothing later could write it down.
-        return _clean(json.loads(text))
+        # Half a surrogate pair and a line break in a string are legal for json, but nothing later could write the first.
+        return _clean(json.loads(text, strict=False))
     except (ValueError, RecursionError):
         pass
-    if ("{" not in text and "[" not in text) or len(text) > _MAX_REPAIRED:
-        return _NOTHING
+    found = pieces(text)
     from json_repair import repair_json
 
     try:
-        return _clean(repair_json(text, return_objects=True, skip_json_loads=True))
+        value = _clean(repair_json(text, return_objects=True, skip_json_loads=True))
     except (ValueError, RecursionError, IndexError, TypeError):
-        return _NOTHING
+        raise BrokenError("nothing can be read from it") from None
+    if not holds(value, found):
+        raise BrokenError("it can be read in more than one way")
+    return value
+
+
+def _without_fence(text: str) -> str:
+    inside = text.strip()
+    if len(inside) < 6 or not (inside.startswith("```") and inside.endswith("```")):
+        return text
+    inside = inside[3:-3]
+    language = _LANGUAGE.match(inside)
+    return inside[language.end() :] if language else inside
 
 
 def _clean(value: Any, depth: int = 0) -> Any:
