@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbtoolkit.notebook.command import CommandError, Evaluate, Word, nearest
-from nbtoolkit.notebook.fields import resolve
+from nbtoolkit.notebook.fields import others, resolve
 
 __all__ = ["parse_arguments", "parse_json_object", "value_of"]
 
@@ -138,7 +138,8 @@ def _kind(value: Any) -> str:
 
 def _property(schema: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     properties = schema.get("properties")
-    return resolve(properties.get(key), schema) if isinstance(properties, dict) else {}
+    properties = properties if isinstance(properties, dict) else {}
+    return resolve(properties[key] if key in properties else others(schema), schema)
 
 
 def _admits(value: Any, about: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
@@ -172,7 +173,7 @@ def _types(about: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) ->
 def _check_names(tool: str, arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     """Catch a slip of the finger here; a name like none of the tool's is the tool's own business to refuse."""
     properties = schema.get("properties")
-    if not isinstance(properties, dict) or schema.get("additionalProperties") not in {None, False}:
+    if not isinstance(properties, dict) or others(schema) is not None:
         return
     for key in arguments:
         if key not in properties and (hint := nearest(key, [name for name in properties if name not in arguments])):
@@ -182,4 +183,6 @@ def _check_names(tool: str, arguments: Mapping[str, Any], schema: Mapping[str, A
 def _takes(tool: str, schema: Mapping[str, Any]) -> str:
     properties = schema.get("properties")
     names = list(properties) if isinstance(properties, dict) else []
+    if others(schema) is not None:
+        names.append("any other name" if names else "any name")
     return f"; {tool} takes {', '.join(names)}" if names else f"; {tool} takes no arguments"

@@ -14,7 +14,7 @@ from nbtoolkit.notebook.text import bounded, one_line, to_json
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Field", "fields", "resolve", "type_words"]
+__all__ = ["Field", "fields", "others", "resolve", "type_words"]
 
 # A schema of more rows isn't read but searched, as JSON.
 MAX_ROWS = 200
@@ -54,6 +54,12 @@ def fields(schema: Mapping[str, Any]) -> list[Field]:
         if len(out) >= MAX_ROWS:
             break
     return out
+
+
+def others(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schema of arguments under names that aren't listed; None where the schema doesn't offer that in so many words."""
+    free = schema.get("additionalProperties")
+    return free if isinstance(free, dict) else {} if free is True else None
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:

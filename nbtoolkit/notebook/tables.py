@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
-from nbtoolkit.notebook.fields import Field, fields
+from nbtoolkit.notebook.fields import Field, fields, others, type_words
 from nbtoolkit.notebook.text import (
     BAD,
     SOFT,
@@ -157,7 +157,12 @@ def schema_view(
     if rows:
         plain += "\n" + columns(["Argument", "Value", "Type and meaning"], [_field_text(row) for row in rows], "  ")
         head += table(["Argument", "Value", "Type and meaning"], [_field_html(row) for row in rows])
-    else:
+    free = others(tool.input_schema)
+    if free is not None:
+        said = f"Takes {'other names as well' if rows else 'any names'}: {type_words(free, tool.input_schema)}."
+        plain += f"\n  {visible_text(said)}"
+        head += f'<p style="margin:4px 0">{soft(safe(said))}</p>'
+    elif not rows:
         plain += "\n  takes no arguments"
         head += f'<p style="margin:4px 0">{soft("Takes no arguments.")}</p>'
     head += fold("JSON Schema", pre(to_json(tool.input_schema, indent=2)))

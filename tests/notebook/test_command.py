@@ -192,6 +192,35 @@ def arguments(line: str, body: str | None = None, **variables: Any) -> dict[str,
     return parse_arguments("f", command.words[1:], command.body, SCHEMA, evaluate)
 
 
+def free(line: str, others: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"limit": {"type": "integer"}}, "additionalProperties": others}
+
+    def nothing(source: str) -> Any:
+        raise AssertionError(source)
+
+    return parse_arguments("f", read(f"call f {line}").words[1:], None, schema, nothing)
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({"type": "string"}, {"limit": 5, "limits": "7"}),
+        ({"type": "integer"}, {"limit": 5, "limits": 7}),
+        (True, {"limit": 5, "limits": 7}),
+    ],
+)
+def test_a_name_that_is_not_listed_is_read_by_the_schema_for_such_names(others: Any, expected: dict[str, Any]) -> None:
+    assert free("limit=5 limits=7", others) == expected
+    with pytest.raises(CommandError, match="'x'; f takes limit, any other name"):
+        free("limit=5 x", others)
+
+
+@pytest.mark.parametrize("others", [None, False])
+def test_a_slip_in_a_name_is_said_where_no_other_names_are_taken(others: Any) -> None:
+    with pytest.raises(CommandError, match="f has no argument 'limits'; did you mean 'limit'"):
+        free("limits=7", others)
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

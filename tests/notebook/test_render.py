@@ -326,6 +326,23 @@ def test_a_schema_is_a_table_for_a_person_with_the_json_below() -> None:
     assert shown.tags <= RECORD_TAGS
 
 
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        (
+            {"properties": {"args": {"type": "string"}}, "additionalProperties": {"type": "string"}},
+            "other names as well: string",
+        ),
+        ({"additionalProperties": True}, "any names: anything"),
+    ],
+)
+def test_a_schema_that_takes_free_names_says_so(schema: dict[str, Any], said: str) -> None:
+    made = render.schema_view(Sample(schema={"type": "object", **schema}))
+    assert made["text/plain"].endswith(f"\n  Takes {said}.")
+    assert f"Takes {said}." in Markup(made["text/html"]).text
+    assert "takes no arguments" not in made["text/plain"]
+
+
 def test_a_schema_in_a_dialect_is_shown_as_it_is_sent() -> None:
     made = render.schema_view(Sample(schema=SCHEMA), sent={"name": "summarise"}, form="anthropic")
     assert made["text/plain"].endswith('{\n  "name": "summarise"\n}')
