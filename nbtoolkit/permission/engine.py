@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Judged", "Judgement", "PermissionEngine"]
 
 ALLOW, ASK, DENY = PermissionBehavior.ALLOW, PermissionBehavior.ASK, PermissionBehavior.DENY
+_READ_ONLY = Effect.READ.value
 
 
 class Judged(Protocol):
@@ -187,16 +188,24 @@ class PermissionEngine:
 
     async def judge(self, tool: Judged, tool_input: dict[str, Any]) -> Judgement:
         """Decide about one call, and keep what led to it."""
-        mode = self.context.mode
-        call = Call(tool, tool_input, traits_of(type(tool)), self._layers, self._readings)
+        context = self.context
+        mode, traits = context.mode, traits_of(type(tool))
+        own: PermissionDecision | None = None
         try:
+            if tool.is_read_only and traits.plain and not tool.is_mcp and self._only_reads_matter(mode):
+                own = await tool.check_permissions(tool_input, context)
+                if own.behavior is not DENY and not own.bypass_immune:
+                    return self._read(tool, tool_input, mode, own)
+            call = Call(tool, tool_input, traits, self._layers, self._readings)
             subjects = await self._subjects_of(call)
             denied = self._denied(subjects, call)
             if denied is not None:
                 return denied
-            call.own = own = await tool.check_permissions(tool_input, self.context)
+            if own is None:
+                own = await tool.check_permissions(tool_input, context)
+            call.own = own
         except Exception as fault:  # noqa: BLE001 - a check that fails must deny, whatever it raises
-            return self._failed(call, fault)
+            return self._failed(tool, tool_input, fault)
         if own.behavior is DENY:
             decision = PermissionDecision(
                 DENY, own.message, own.decision_reason or "the tool's own check", own.updated_input
@@ -216,6 +225,29 @@ class PermissionEngine:
             await self._put_in_words(decision, worst, verdicts, call)
         return Judgement(tool, tool_input, mode, decision, verdicts, worst.step, worst.rule, own)
 
+    def _only_reads_matter(self, mode: PermissionMode) -> bool:
+        """Whether steps 1, 3 and 4 have nothing to say of a plain tool that only reads, and step 5 allows it."""
+        context, grants = self.context, self.grants
+        if context.deny_rules or context.ask_rules or grants.deny_rules or grants.ask_rules:
+            return False
+        return MODES[mode].effects[Effect.READ] is ALLOW
+
+    def _read(
+        self, tool: Judged, tool_input: dict[str, Any], mode: PermissionMode, own: PermissionDecision
+    ) -> Judgement:
+        """Step 5 alone: what all the steps come to for the most usual call, at a third of their cost."""
+        subject = self._subject(tool.name, Effect.READ)
+        verdict = SubjectVerdict(subject, ALLOW, _READ_ONLY, Step.READ_ONLY)
+        decision = PermissionDecision(ALLOW, f"Allowed: {_READ_ONLY}.", _READ_ONLY, own.updated_input)
+        return Judgement(tool, tool_input, mode, decision, (verdict,), Step.READ_ONLY, None, own)
+
+    def _subject(self, name: str, effect: Effect) -> Subject:
+        key = (name, effect)
+        subject = self._subjects.get(key)
+        if subject is None:
+            subject = self._subjects[key] = Subject(kind="call", text=name, effect=effect)
+        return subject
+
     async def _subjects_of(self, call: Call) -> Sequence[Subject]:
         tool, tool_input, traits = call.tool, call.tool_input, call.traits
         if traits.subjects is not None:
@@ -233,11 +265,7 @@ class PermissionEngine:
         if effect is not Effect.READ and (named := names_own_file(tool_input)):
             safety = f"it names {named!r}, which holds this product's own rules"
             return (Subject(kind="call", text=tool.name, effect=effect, safety=safety, own_file=True),)
-        key = (tool.name, effect)
-        subject = self._subjects.get(key)
-        if subject is None:
-            subject = self._subjects[key] = Subject(kind="call", text=tool.name, effect=effect)
-        return (subject,)
+        return (self._subject(tool.name, effect),)
 
     def _denied(self, subjects: Sequence[Subject], call: Call) -> Judgement | None:
         """Step 1; what it doesn't name is left without a verdict, as the call ends here."""
@@ -257,12 +285,12 @@ class PermissionEngine:
             call.tool, call.tool_input, self.context.mode, decision, tuple(verdicts), Step.DENY_RULES, first.rule
         )
 
-    def _failed(self, call: Call, fault: Exception) -> Judgement:
-        reason = f"the permission check of {call.tool.name!r} failed with {type(fault).__name__}: {fault}"
-        subject = Subject(kind="call", text=call.tool.name)
+    def _failed(self, tool: Judged, tool_input: dict[str, Any], fault: Exception) -> Judgement:
+        reason = f"the permission check of {tool.name!r} failed with {type(fault).__name__}: {fault}"
+        subject = Subject(kind="call", text=tool.name)
         return Judgement(
-            call.tool,
-            call.tool_input,
+            tool,
+            tool_input,
             self.context.mode,
             PermissionDecision(DENY, f"Denied, since {reason}.", "the tool's own check"),
             (SubjectVerdict(subject, DENY, reason, Step.TOOL),),

@@ -27,6 +27,8 @@ class Traits:
     own_match: bool
     own_suggestions: bool
     rule_fault: Callable[..., str | None] | None = None
+    # A call is one subject, and whether it reads is what the tool says of all its calls.
+    plain: bool = False
 
 
 # Classes made anew by every run of a cell must not pile up.
@@ -38,10 +40,12 @@ def traits_of(kind: type[Any]) -> Traits:
     def own(name: str) -> bool:
         return getattr(kind, name) is not getattr(ToolBase, name)
 
+    subjects, own_read_only = getattr(kind, "subjects", None), own("check_read_only")
     return Traits(
-        getattr(kind, "subjects", None),
-        own("check_read_only"),
+        subjects,
+        own_read_only,
         own("match_rule"),
         own("generate_suggestions"),
         getattr(kind, "rule_fault", None),
+        plain=subjects is None and not own_read_only,
     )

@@ -27,6 +27,7 @@ from nbtoolkit.permission.rule import PermissionBehavior
 from nbtoolkit.schema.repair import parse_arguments
 from nbtoolkit.tool.base import ChunkStream, ToolBase, open_stream, wrap
 from nbtoolkit.tool.content import cut, to_blocks
+from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.log import LogEntry
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
@@ -37,12 +38,16 @@ if TYPE_CHECKING:
     from nbtoolkit.state import AgentState
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["ToolCall", "own_lines"]
+__all__ = ["Interrupted", "ToolCall", "own_lines"]
 
 logger = logging.getLogger("nbtoolkit")
 
 # A model that edits its call over and over, or rules that send it round, must come to an end.
 MAX_ROUNDS = 20
+
+
+class Interrupted(asyncio.CancelledError):
+    """A person's stop, in place of the KeyboardInterrupt that would end the loop it goes through."""
 
 
 class _Refused(BaseException):
@@ -96,6 +101,12 @@ class ToolCall:
         # Given as an object by the programmer, else parsed from the block's raw text.
         self.arguments = arguments
         self.context: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        if self.response is None:
+            return f"<call of {self.name}, not started: await it, or use toolkit.call_sync>"
+        ended = self.response.state is not ToolResultState.RUNNING
+        return f"<call of {self.name}, {self.response.state.value if ended else 'under way'}>"
 
     @property
     def id(self) -> str:
@@ -230,8 +241,10 @@ class ToolCall:
             entry.tool_input = judged.json
             if judged.variables:
                 entry.variables = {path: describe(value) for path, value in judged.variables.items()}
-            # A copy, so that no check can change what is shown, logged and run after it was judged.
-            judgement = await engine.judge(tool, copied(judged.json))
+            # A copy, so that no check can change what is shown, logged and run after it was judged; a plain function
+            # has no check of its own.
+            own_checks = type(tool) is not FunctionTool
+            judgement = await engine.judge(tool, copied(judged.json) if own_checks else judged.json)
             decision = judgement.decision
             self.judgement = judgement
             entry.behavior, entry.reason = decision.behavior, decision.decision_reason
@@ -263,6 +276,8 @@ class ToolCall:
         self._mark(ToolCallState.ASKING)
         approver = self.approver or self.toolkit.approver or hooks.default_approver
         decision = judgement.decision
+        if judgement.tool_input is judged.json:
+            judgement.tool_input = copied(judged.json)
         self.request = request = ApprovalRequest(
             id=self.block.id,
             tool=tool,
@@ -383,7 +398,7 @@ class ToolCall:
             raise error
         if isinstance(error, asyncio.CancelledError):
             # Its own Stop is none from outside: whoever awaits the call goes on.
-            if self._is_cancelled(error) and self._outside_cancels():
+            if self._is_cancelled(error) and self._is_from_outside(error):
                 raise error
             self._take_back()
             return chunk
@@ -394,11 +409,11 @@ class ToolCall:
 
     def _is_cancelled(self, error: BaseException) -> bool:
         """Whether somebody stopped the call; a tool may also trip over a task of its own that it cancelled."""
-        asked = self._stopped or self._task is None or self._task.cancelling() > 0
+        asked = self._stopped or self._task is None or self._task.cancelling() > 0 or isinstance(error, Interrupted)
         return isinstance(error, asyncio.CancelledError) and asked
 
-    def _outside_cancels(self) -> bool:
-        return self._task is None or self._task.cancelling() > self._cancels
+    def _is_from_outside(self, error: BaseException) -> bool:
+        return isinstance(error, Interrupted) or self._task is None or self._task.cancelling() > self._cancels
 
     def _take_back(self) -> None:
         """Leave the task as if it had never been cancelled for this call, also where the tool swallowed that."""
@@ -410,8 +425,10 @@ class ToolCall:
     def _end(self, response: ToolResponse, entry: LogEntry) -> None:
         response.finish()
         self._mark(ToolCallState.FINISHED)
-        self._take_back()
-        self._task = self._loop = None
+        if self._cancels:
+            self._take_back()
+        self._task = None
+        self._loop = None
         entry.seconds = time.perf_counter() - entry.seconds
         entry.state = response.state
         for block in response.content:
