@@ -18,13 +18,25 @@ from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["LocalSkillLoader", "Skill", "SkillLoaderBase", "SkillViewer", "load_skills", "skill_index"]
+    from nbtoolkit.state import AgentState
+
+__all__ = [
+    "LocalSkillLoader",
+    "Skill",
+    "SkillLoaderBase",
+    "SkillViewer",
+    "checked_sources",
+    "load_skills",
+    "skill_index",
+]
 
 SKILL_FILE = "SKILL.md"
 # What a model can read in one go; a longer skill belongs into several files.
 MAX_SKILL_BYTES = 1_000_000
+# A link that leads to half the disk isn't followed to its end.
+MAX_FOLDERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,10 @@ class SkillLoaderBase(ABC):
 
 
 class LocalSkillLoader(SkillLoaderBase):
-    """The skill of a folder and, with ``scan_subdir``, those of all folders below; changed files are read again."""
+    """The skill of a folder and, with ``scan_subdir``, those of all folders below; changed files are read again.
+
+    Linked folders are followed; one that is reached twice is read once.
+    """
 
     def __init__(self, directory: str | Path, scan_subdir: bool = False) -> None:
         self.directory = Path(directory).expanduser()
@@ -66,9 +81,18 @@ class LocalSkillLoader(SkillLoaderBase):
         if not self.scan_subdir:
             here = self.directory / SKILL_FILE
             return [here] if here.is_file() else []
-        found = []
-        for root, folders, files in os.walk(self.directory):
+        found: list[Path] = []
+        seen: set[str] = set()
+        for root, folders, files in os.walk(self.directory, followlinks=True):
             folders.sort()
+            real = os.path.realpath(root)
+            if real in seen:
+                folders.clear()  # a link that leads back up would be followed for ever
+                continue
+            if len(seen) >= MAX_FOLDERS:
+                _warn(f"only the first {MAX_FOLDERS:,} folders below {str(self.directory)!r} were searched for skills")
+                break
+            seen.add(real)
             if SKILL_FILE in files:
                 found.append(Path(root) / SKILL_FILE)
         return found
@@ -131,9 +155,25 @@ async def load_skills(sources: Sequence[str | Path | Skill | SkillLoaderBase]) -
     for source in sources:
         for skill in await _skills_of(source):
             held = found.setdefault(skill.name, skill)
-            if held is not skill and held.dir != skill.dir:
-                _warn(f"two skills are called {skill.name!r}: the one in {held.dir!r} counts, not {skill.dir!r}")
+            if held != skill:
+                where = f"the one in {held.dir!r} counts, not {skill.dir!r}"
+                if held.dir == skill.dir:
+                    where = f"the first counts, and both are said to lie in {held.dir!r}"
+                _warn(f"two skills are called {skill.name!r}: {where}")
     return found
+
+
+def checked_sources(
+    sources: Iterable[str | Path | Skill | SkillLoaderBase],
+) -> list[str | Path | Skill | SkillLoaderBase]:
+    """The same as a list; TypeError names what no skill can come from."""
+    if isinstance(sources, str | os.PathLike):
+        raise TypeError(f"expected a list of folders, skills and loaders, but got {sources!r}; put it into a list")
+    listed = list(sources)
+    for source in listed:
+        if not isinstance(source, str | os.PathLike | Skill | SkillLoaderBase):
+            raise TypeError(f"{source!r} is no skill: expected a folder's path, a Skill or a SkillLoaderBase object")
+    return listed
 
 
 _loaders: dict[str, LocalSkillLoader] = {}
@@ -142,7 +182,15 @@ _loaders: dict[str, LocalSkillLoader] = {}
 async def _skills_of(source: str | Path | Skill | SkillLoaderBase) -> list[Skill]:
     if isinstance(source, Skill):
         return [source]
-    return await _loader_of(source).list_skills()
+    try:
+        given: list[Any] = list(await _loader_of(source).list_skills())
+    except Exception as error:  # noqa: BLE001 - whatever ails one loader must not take the others' skills with it
+        _warn(f"the skills of {source!r} are left out: {type(error).__name__}: {error}")
+        return []
+    skills = [each for each in given if isinstance(each, Skill)]
+    if len(skills) < len(given):
+        _warn(f"{source!r} gave something else than Skill objects, which is left out")
+    return skills
 
 
 def _loader_of(source: str | Path | SkillLoaderBase) -> SkillLoaderBase:
@@ -171,8 +219,10 @@ class SkillViewer(ToolBase):
     name = "Skill"
     description = "Read a skill: instructions for one kind of work, with the folder that its files lie in."
     is_read_only = True
+    # Which groups are on, and so which skills there are, differs from one conversation to the next.
+    is_state_injected = True
 
-    def __init__(self, sources: Callable[[], Sequence[str | Path | Skill | SkillLoaderBase]]) -> None:
+    def __init__(self, sources: Callable[[AgentState | None], Sequence[str | Path | Skill | SkillLoaderBase]]) -> None:
         super().__init__()
         self._sources = sources
 
@@ -187,9 +237,9 @@ class SkillViewer(ToolBase):
         """Always allowed: it only reads what the user put there."""
         return PermissionDecision(PermissionBehavior.ALLOW, "Reading a skill runs nothing.")
 
-    async def call(self, *, skill: str) -> ToolChunk:
+    async def call(self, /, *, skill: str, _agent_state: AgentState | None = None) -> ToolChunk:
         """Read the skill."""
-        skills = await load_skills(self._sources())
+        skills = await load_skills(self._sources(_agent_state))
         held = skills.get(skill)
         if held is None:
             import difflib

@@ -103,7 +103,7 @@ class MCPTool(ToolBase):
             PermissionBehavior.PASSTHROUGH, f"The MCP server {server!r} says that this only reads; that is its claim."
         )
 
-    def call(self, **kwargs: Any) -> Awaitable[ToolChunk | ChunkStream] | ChunkStream:
+    def call(self, /, **kwargs: Any) -> Awaitable[ToolChunk | ChunkStream] | ChunkStream:
         """The final chunk, or with ``stream_progress`` a stream of progress and the final chunk."""
         return self._stream(kwargs) if self.client.stream_progress else self._final(kwargs, on_progress.get())
 

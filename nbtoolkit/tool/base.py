@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import reprlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
@@ -20,7 +22,16 @@ if TYPE_CHECKING:
     from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.schema.given import JSONSchemaValidator
 
-__all__ = ["ChunkStream", "NextHandler", "Running", "ToolBase", "ToolMiddlewareBase", "open_stream", "wrap"]
+__all__ = [
+    "ChunkStream",
+    "NextHandler",
+    "Running",
+    "ToolBase",
+    "ToolMiddlewareBase",
+    "check_definition",
+    "open_stream",
+    "wrap",
+]
 
 ChunkStream = AsyncGenerator[ToolChunk, None]
 NextHandler = Callable[..., ChunkStream]
@@ -62,14 +73,19 @@ class ToolBase:
     _validator: JSONSchemaValidator | None = None
 
     def __init__(self, middlewares: list[ToolMiddlewareBase] | None = None) -> None:
-        self.middlewares: list[ToolMiddlewareBase] = list(middlewares or [])
+        self.middlewares = list(middlewares or [])
+
+    @cached_property
+    def middlewares(self) -> list[ToolMiddlewareBase]:
+        """What stands around its run; also of a subclass whose __init__ calls no other."""
+        return []
 
     async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
         """What this tool itself says of the call; PASSTHROUGH where it has no opinion."""
         raise NotImplementedError(f"{type(self).__name__} must implement check_permissions")
 
     # Typed so that a subclass may name its own parameters.
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run: a coroutine that gives a ToolChunk or a stream of them, or an async generator; keywords only."""
         raise NotImplementedError(f"{type(self).__name__} must implement call")
 
@@ -123,24 +139,59 @@ class ToolBase:
         running: Running = self.call(**kwargs)
         return running
 
-    async def __call__(self, *args: Any, **kwargs: Any) -> ToolChunk | ChunkStream:
+    async def __call__(self, /, *args: Any, **kwargs: Any) -> ToolChunk | ChunkStream:
         """Run inside the middlewares and nothing else; a stream where there is one of either."""
         if args:
             raise TypeError(f"the tool {self.name!r} takes keyword arguments only, but got {args!r}")
         if self.middlewares:
             return wrap(self, self.middlewares, lambda **inner: open_stream(self.call(**inner)))(**kwargs)
         running: Running = self.call(**kwargs)
-        return await running if isinstance(running, Awaitable) else running
+        return _sound(await running if isinstance(running, Awaitable) else running)
 
 
-async def open_stream(result: Running) -> ChunkStream:
+def check_definition(tool: ToolBase) -> None:
+    """Whether a model can be told of a tool: TypeError for what is missing, ValueError for a name that can't be."""
+    for field, kind, expected in _DEFINITION:
+        value = getattr(tool, field, None)
+        if not isinstance(value, kind):
+            got = "it is missing" if value is None else f"it is {value!r}"
+            hint = "; of a pydantic model it is given by model_json_schema()" if isinstance(value, type) else ""
+            raise TypeError(
+                f"the {field} of the tool {type(tool).__qualname__} must be {expected}, but {got}. Set it as an "
+                f"attribute of the class or in __init__{hint}."
+            )
+    from nbtoolkit.schema.signature import check_name
+
+    check_name(tool.name)
+    kind = tool.input_schema.get("type", "object")
+    if kind != "object":
+        raise TypeError(f"the input_schema of the tool {tool.name!r} must be of the type 'object', but is of {kind!r}")
+
+
+_DEFINITION: tuple[tuple[str, type, str], ...] = (
+    ("name", str, "a str"),
+    ("description", str, "a str"),
+    ("input_schema", dict, "a JSON schema, a dict"),
+)
+
+
+def _sound(result: Any) -> ToolChunk | ChunkStream:
+    """What ``call`` gave, where a call may give it."""
+    if isinstance(result, ToolChunk) or hasattr(result, "__aiter__"):
+        given: ToolChunk | ChunkStream = result
+        return given
+    raise DeveloperOrientedException(
+        f"a tool's call must give a ToolChunk or an async iterator of them, but gave {reprlib.repr(result)}; "
+        "ToolChunk.of(text) makes one of a text"
+    )
+
+
+async def open_stream(result: Running | ToolChunk) -> ChunkStream:
     """The one form of a run: whatever ``call`` gave, as a stream that closes what it opened."""
-    if isinstance(result, Awaitable):
-        got = await result
-        if isinstance(got, ToolChunk):
-            yield got
-            return
-        result = got
+    result = _sound(await result if isinstance(result, Awaitable) else result)
+    if isinstance(result, ToolChunk):
+        yield result
+        return
     try:
         async for chunk in result:
             yield chunk

@@ -47,7 +47,11 @@ class ToolGroup:
         self.description = description or "Always on."
         self.instructions = instructions
         self.tools: list[ToolBase] = list(tools or [])
-        self.skills_or_loaders: list[str | Path | Skill | SkillLoaderBase] = list(skills_or_loaders or [])
+        self.skills_or_loaders: list[str | Path | Skill | SkillLoaderBase] = []
+        if skills_or_loaders:
+            from nbtoolkit.skill import checked_sources
+
+            self.skills_or_loaders = checked_sources(skills_or_loaders)
         self.mcps: list[MCPClient] = list(mcps or [])
 
     def __repr__(self) -> str:
@@ -89,7 +93,7 @@ class ResetTools(ToolBase):
 
         return Arguments(dict(arguments), dict(arguments))
 
-    async def call(self, *, _agent_state: AgentState, **groups: Any) -> ToolChunk:
+    async def call(self, /, *, _agent_state: AgentState, **groups: Any) -> ToolChunk:
         """Switch the groups."""
         known = {group.name: group for group in self._groups()}
         unknown = sorted(set(groups) - set(known))
