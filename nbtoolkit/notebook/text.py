@@ -20,6 +20,7 @@ __all__ = [
     "fold",
     "one_line",
     "pre",
+    "sendable",
     "settled",
     "table",
     "tidy",
@@ -39,6 +40,7 @@ _UNSEEN = (
 # Joiners mean something between two letters of such scripts and between emoji; beside ASCII they only hide.
 _JOINER = "(?<![\u0590-\U0010ffff])[\u200c\u200d]|[\u200c\u200d](?![\u0590-\U0010ffff])"
 _SHOWN = re.compile(f"[{_UNSEEN}]|{_JOINER}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
@@ -116,9 +118,15 @@ def _home() -> re.Pattern[str] | None:
     return _homes[home]
 
 
+def sendable(text: str) -> bool:
+    """Whether a text can reach a front end as it is: half a surrogate pair has no UTF-8."""
+    return _SURROGATE.search(text) is None
+
+
 def to_json(value: Any, indent: int | None = None) -> str:
-    """A value as JSON a person reads; what JSON can't carry by its type."""
-    return json.dumps(value, ensure_ascii=False, indent=indent, default=lambda odd: f"<{type(odd).__name__}>")
+    """A value as JSON a person reads, always sendable; what JSON can't carry by its type."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=lambda odd: f"<{type(odd).__name__}>")
+    return _SURROGATE.sub(lambda hit: f"\\u{ord(hit[0]):04x}", text)
 
 
 # ----------------------------------------------------------- HTML that stands without styles: records, static tables

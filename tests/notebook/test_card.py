@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -332,6 +333,43 @@ def test_an_argument_that_was_left_out_stays_out_and_null_stays_null() -> None:
     asked.click("Edit")
     asked.click("Check and ask again")
     assert asked.answers == [Approval.edit({"a": None, "b": ""})]
+
+
+HALF = "\ud83d \ude00 \ud800"
+
+
+@pytest.mark.parametrize("many", [0, 30])
+@pytest.mark.parametrize("value", [HALF, f"{HALF}\n2", {HALF: [HALF]}, "\ud83d\ude00"])
+def test_text_that_has_no_utf8_can_be_asked_about_and_edited_and_is_not_changed_by_looking(
+    value: Any, many: int
+) -> None:
+    tool_input = {"text": value, HALF: HALF, **{f"a{i}": i for i in range(many)}}
+    choice = {"type": "object", "properties": {HALF: {"enum": ["a", HALF]}}}
+    asked = Asked(request(Sample(HALF, choice, HALF), tool_input, suggested_rules=(rule(f"f(text={HALF})"),)))
+    asked.click("Edit")
+    for widget in asked.card.widgets:
+        json.dumps(widget.get_state(), ensure_ascii=False, default=repr).encode()
+    asked.card.plain.encode()
+    assert "Always allow …" not in asked.buttons
+    asked.click("Check and ask again")
+    assert asked.answers == [Approval.edit(tool_input)]
+
+
+def test_text_that_has_no_utf8_is_edited_as_json() -> None:
+    asked = Asked(request(tool_input={"species": "a\ud800", "rows": 5}))
+    asked.click("Edit")
+    assert asked.field("species").value == '"a\\ud800"'
+    asked.field("species").value = '"b\\ud800"'
+    asked.click("Check and ask again")
+    assert asked.answers == [Approval.edit({"species": "b\ud800", "rows": 5})]
+
+
+def test_a_text_can_be_emptied() -> None:
+    asked = Asked(request(tool_input={"species": "a", "rows": 5}))
+    asked.click("Edit")
+    asked.field("species").value = ""
+    asked.click("Check and ask again")
+    assert asked.answers == [Approval.edit({"species": "", "rows": 5})]
 
 
 def test_the_person_can_give_the_result() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as w
 
 from nbtoolkit.exception import ToolArgumentsError
-from nbtoolkit.notebook.text import count, one_line, visible, visible_text
+from nbtoolkit.notebook.text import count, one_line, sendable, visible, visible_text
 from nbtoolkit.notebook.why import card_title, meta, reasons
 from nbtoolkit.notebook.widgets.bodies import Body, body
 from nbtoolkit.notebook.widgets.form import ArgumentsForm, FormError
@@ -100,8 +100,13 @@ class ApprovalCard:
         shown = body(request)
         self.title = line
         self.about = visible_text(one_line(line.plain, ABOUT_LIMIT))
-        #: Whether a rule may be remembered: not for safety, and not where a part of the call couldn't be shown.
-        self.may_remember = bool(request.suggested_rules) and not request.decision.bypass_immune and not shown.cut
+        #: Whether a rule may be remembered: not for safety, and not where a part of the call or a rule can't be shown.
+        self.may_remember = (
+            bool(request.suggested_rules)
+            and not request.decision.bypass_immune
+            and not shown.cut
+            and all(sendable(str(rule)) for rule in request.suggested_rules)
+        )
         self._drawers: dict[str, Any] = {}
         self._make_drawers: dict[str, Callable[[], Any]] = {
             "edit": self._edit_drawer,

@@ -1,8 +1,9 @@
 """The fields by which a person edits a call's arguments.
 
 One field for each argument, its kind taken from the schema: a box to tick, a list to pick from, a line or a block of
-text, JSON for everything else. Its values are checked by whoever owns the tool; ``show`` puts what is wrong under the
-field it is about.
+text, JSON for everything else, also for a text that no field can carry as it is. A field that was left alone gives the
+very value that came. Its values are checked by whoever owns the tool; ``show`` puts what is wrong under the field it is
+about.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as w
 
 from nbtoolkit.notebook.fields import resolve
-from nbtoolkit.notebook.text import to_json, visible
+from nbtoolkit.notebook.text import sendable, to_json, visible, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,12 +51,15 @@ class _Field:
     before: Any
     widget: Any
     alert: Any
+    shown: Any
 
     def read(self) -> Any:
         value = self.widget.value
+        if value == self.shown:
+            return self.before
         if self.kind in {"boolean", "choice"}:
             return value
-        if value == "" and not (isinstance(self.before, str) and self.kind == "text"):
+        if value == "" and not isinstance(self.before, str):
             return self.before
         if self.kind == "text":
             return value
@@ -75,9 +79,11 @@ class ArgumentsForm:
         names = list(dict.fromkeys([*tool_input, *properties]))
         self._fields: list[_Field] = []
         self._whole: Any = None
+        self._before = tool_input
+        self._shown = ""
         self._alert = kit.html("")
         if len(names) > MAX_FIELDS or not names:
-            text = to_json(dict(tool_input), indent=2)
+            self._shown = text = to_json(dict(tool_input), indent=2)
             self._whole = kit.field(w.Textarea, "JSON", value=text, rows=_rows(text), continuous_update=False)
             self.view: list[Any] = [self._whole, self._alert]
             return
@@ -89,6 +95,8 @@ class ArgumentsForm:
     def read(self) -> dict[str, Any]:
         """The arguments as they stand; FormError where they are no object at all."""
         if self._whole is not None:
+            if self._whole.value == self._shown:
+                return dict(self._before)
             try:
                 value = json.loads(self._whole.value)
             except ValueError as fault:
@@ -129,18 +137,19 @@ def _make(kit: Kit, name: str, about: Mapping[str, Any], before: Any) -> _Field:
     choices = about.get("enum")
     if kind == "boolean" and isinstance(before, bool):
         box = kit.field(w.Checkbox, name, value=before, indent=True)
-        return _Field(name, "boolean", before, box, alert)
+        return _Field(name, "boolean", before, box, alert, before)
     if isinstance(choices, list) and before in choices and len(choices) <= MAX_CHOICES and _plain(choices):
-        pick = kit.field(w.Dropdown, name, options=[(str(each), each) for each in choices], value=before)
-        return _Field(name, "choice", before, pick, alert)
-    textual = isinstance(before, str) or ((before is None or before is _MISSING) and _takes_text(about))
-    shown = "" if before is _MISSING or before is None else before if isinstance(before, str) else to_json(before)
+        pick = kit.field(w.Dropdown, name, options=[(visible_text(str(each)), each) for each in choices], value=before)
+        return _Field(name, "choice", before, pick, alert, before)
+    plain = isinstance(before, str) and sendable(before)
+    textual = plain or ((before is None or before is _MISSING) and _takes_text(about))
+    shown = "" if before is _MISSING or before is None else before if plain else to_json(before)
     hint = "left out" if before is _MISSING else "null" if before is None else ""
     if "\n" in shown or len(shown) > 200:
         line = kit.field(w.Textarea, name, value=shown, rows=_rows(shown), continuous_update=False)
     else:
         line = kit.field(w.Text, name, value=shown, placeholder=hint, continuous_update=False)
-    return _Field(name, "text" if textual else "json", before, line, alert)
+    return _Field(name, "text" if textual else "json", before, line, alert, shown)
 
 
 def _plain(choices: list[Any]) -> bool:

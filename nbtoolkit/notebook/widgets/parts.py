@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
 
+from nbtoolkit.notebook.text import visible_text
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -101,7 +103,7 @@ class Kit:
         style = self._style(kind, **({} if unseen else {"description_width": label_width}))
         return self._add(
             kind(
-                description=name,
+                description=visible_text(name),
                 layout=layout or self.layout(width="100%"),
                 style=style,
                 _dom_classes=_classes("nbtk-unseen" if unseen else ""),
