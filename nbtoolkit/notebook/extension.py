@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
-from nbtoolkit.mcp import nested
+from nbtoolkit.mcp import changes, nested
 from nbtoolkit.mcp.interaction import set_host
 from nbtoolkit.notebook import magics, scheduling, tables
 from nbtoolkit.notebook.actions import withheld
 from nbtoolkit.notebook.approver import InlineApprover
+from nbtoolkit.notebook.definitions import DefinitionWatch
 from nbtoolkit.notebook.namespace import NotebookVariables
 from nbtoolkit.notebook.recorder import Recorder
 from nbtoolkit.notebook.server_questions import ServerQuestions
@@ -33,6 +34,7 @@ class Extension:
         self._toolkit = hooks.get_toolkit()
         self._approver = InlineApprover(self._toolkit)
         self._recorder = Recorder(self._approver)
+        self._definitions = DefinitionWatch(self._toolkit)
         self._given: dict[str, Any] = {}
         self._before: dict[str, Any] = {}
 
@@ -45,6 +47,7 @@ class Extension:
         hooks.place = scheduling.origin
         hooks.default_approver = self._approver
         hooks.observers.append(self._recorder)
+        changes.observers.append(self._definitions)
         set_host(ServerQuestions(self._approver))
         set_variable_resolver(NotebookVariables(self._shell, self._toolkit))
         magics.register(self._shell, hooks.get_toolkit)
@@ -76,6 +79,7 @@ class Extension:
         magics.unregister(self._shell)
         set_variable_resolver(None)
         hooks.observers.remove(self._recorder)
+        changes.observers.remove(self._definitions)
         set_host(None)
         nested.undo()
         for name, value in self._before.items():
