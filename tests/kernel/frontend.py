@@ -51,6 +51,7 @@ class KernelProcess:
         env = {
             **os.environ,
             "PYTHONPATH": str(HERE),
+            "JPY_PARENT_PID": str(os.getpid()),  # a kernel ends when its test run was killed
             "IPYTHONDIR": str(self.folder / "ipython"),
             "JUPYTER_PLATFORM_DIRS": "1",
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
