@@ -20,7 +20,18 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypeVa
 import jsonschema
 import pytest
 import typing_extensions as te
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, RootModel
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AnyUrl,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    SecretStr,
+    StringConstraints,
+)
 
 from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.schema import Signature
@@ -430,3 +441,101 @@ def test_nan_and_infinity_are_strings_in_the_json_and_numbers_for_the_function()
 def test_an_iterator_arrives_as_one() -> None:
     value = received(Signature(with_hint(collections.abc.Iterator[int])), [1, 2])
     assert next(value) == 1
+
+
+# ------------------------------------------------------------------------------------- what rules see is what is got
+
+Tidy = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True)]
+
+
+class Stripping(BaseModel):
+    model_config = ConfigDict(str_strip_whitespace=True)
+    text: str
+    number: float = 0.0
+    secret: SecretStr = SecretStr("")
+
+
+class Finished(BaseModel):
+    text: str
+
+    def model_post_init(self, context: Any) -> None:
+        self.text = self.text.strip()
+
+
+class Forgiving(enum.Enum):
+    RED = "red"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        return cls.RED if str(value).strip().lower() == "red" else None
+
+
+def stripped(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+# hint, sent → what rules see
+SETTLED: list[tuple[Any, Any, Any]] = [
+    (Tidy, " Evil ", "evil"),
+    (Tidy | None, " Evil ", "evil"),
+    (list[Tidy], ["b ", " A"], ["b", "a"]),
+    (dict[Tidy, int], {" Evil ": 1}, {"evil": 1}),
+    (Annotated[str, BeforeValidator(stripped)], " evil ", "evil"),
+    (Annotated[str, AfterValidator(stripped)], " evil ", "evil"),
+    (Stripping, {"text": " evil "}, {"text": "evil", "number": 0.0}),
+    (list[Stripping], [{"text": " evil ", "secret": " s "}], [{"text": "evil", "number": 0.0, "secret": " s "}]),
+    (Finished, {"text": " evil "}, {"text": "evil"}),
+    (Forgiving, " RED", "red"),
+    (Path, "/etc//./passwd", "/etc/passwd"),
+    (uuid.UUID, "12345678123456781234567812345678", "12345678-1234-5678-1234-567812345678"),
+    (AnyUrl, "HTTP://EVIL.com", "http://evil.com/"),
+    (dt.datetime, "2024-01-02T00:00:00+00:00", "2024-01-02T00:00:00Z"),
+    (set[int], [3, 1, 3, 2], [3, 1, 2]),
+    (set[Tidy], ["B", " a", "b"], ["b", "a"]),
+]
+
+
+@pytest.mark.parametrize(("hint", "sent", "seen"), SETTLED, ids=[f"{row[0]}-{row[1]}"[:60] for row in SETTLED])
+def test_the_json_is_what_the_hints_own_validators_make_of_it(hint: Any, sent: Any, seen: Any) -> None:
+    signature = Signature(with_hint(hint))
+    call = signature.validate({"x": sent})
+    assert call.json == {"x": seen}
+    assert signature.validate(call.json).json == call.json
+    assert received(signature, seen) == received(signature, sent) == call.bind()[1]["x"]
+
+
+def test_any_keyword_and_a_model_as_the_schema_are_written_as_the_function_gets_them_too() -> None:
+    def tool(a: Tidy, **rest: Tidy) -> None: ...
+
+    assert Signature(tool).validate({"a": " A", "z": " EVIL "}).json == {"a": "a", "z": "evil"}
+
+    def by_model(text: str, number: float, secret: SecretStr) -> None: ...
+
+    call = Signature(by_model, input_schema=Stripping).validate({"text": " evil ", "secret": " s "})
+    assert (call.json["text"], call.json["secret"]) == ("evil", " s ")
+
+
+def test_many_secrets_keep_nothing_else_from_being_written_as_it_is_got() -> None:
+    sent = [{"text": f" {number} ", "secret": " s "} for number in range(300)]
+    seen = Signature(with_hint(list[Stripping])).validate({"x": [*sent, {"text": " e ", "number": math.nan}]}).json["x"]
+    assert [item["text"] for item in seen] == [*map(str, range(300)), "e"]
+    assert {item.get("secret") for item in seen} == {" s ", None}
+
+
+def test_an_argument_in_a_language_of_its_own_and_an_iterator_stay_as_they_were_sent() -> None:
+    marked = Signature(with_hint(Annotated[str, AfterValidator(lambda text: text + "!")])).validate({"x": "a"})
+    assert (marked.json, marked.bind()[1]) == ({"x": "a"}, {"x": "a!"})
+    iterator = Signature(with_hint(collections.abc.Iterator[int])).validate({"x": [1, 2]})
+    assert (iterator.json, list(iterator.bind()[1]["x"])) == ({"x": [1, 2]}, [1, 2])
+
+
+def test_an_argument_sent_by_another_of_its_names_is_shown_by_its_first() -> None:
+    def tool(a: Annotated[int, Field(validation_alias=AliasChoices("A", "a", "aa"))] = 1, **rest: int) -> Any:
+        return a, rest
+
+    for name in ("A", "a", "aa"):
+        call = Signature(tool).validate({name: 5, "z": 2})
+        assert call.json == {"A": 5, "z": 2}
+        assert tool(**call.bind()[1]) == (5, {"z": 2})
+    with pytest.raises(ToolArgumentsError, match="aa: unexpected"):
+        Signature(tool).validate({"A": 5, "aa": 6})

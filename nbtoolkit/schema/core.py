@@ -24,6 +24,7 @@ from nbtoolkit.schema.fault import Problem
 from nbtoolkit.schema.generate import NoTitles, strict_json
 from nbtoolkit.schema.hints import has_variable
 from nbtoolkit.schema.parameters import EXTRAS, Parameter, Parameters
+from nbtoolkit.schema.settle import Settler, changing_fields
 from nbtoolkit.schema.validator import Outcome, TextValidator, name_odd_floats
 from nbtoolkit.schema.variables import NAME_OF_VARIABLE, as_handle, get_variable_resolver, result_handle
 
@@ -86,6 +87,11 @@ class ParametersValidator(TextValidator):
         self._open = frozenset(name for name, hint in self._hints.items() if hint is Any)
         self._variables = frozenset(name for name, hint in self._hints.items() if has_variable(hint))
         self._loose: Built | None = None
+        self._changing = _changing(built, self._hints)
+        self._settlers: dict[str, Settler] = {}
+        self._aliases = {
+            alias: self._keys[name] for name, hint in self._hints.items() for alias in _aliases(hint, self._keys[name])
+        }
         self._validate_python = built.validator.validate_python
         # Whether a valid call's values are their own JSON; lists and dicts among them are copied.
         kinds = {name: json_types(hint) for name, hint in self._hints.items()}
@@ -143,7 +149,7 @@ class ParametersValidator(TextValidator):
         if EXTRAS in self._hints:
             outcome = super().check(self._packed(data), strict=strict)
             problems = [_unpacked(problem) for problem in outcome.problems]
-            known = {*self._keys.values()} - {EXTRAS}
+            known = {*self._keys.values(), *self._aliases} - {EXTRAS}
             taken = [key for key in data if key in self._parameters.out_of_reach and key not in known]
             problems += [Problem((key,), "unexpected", data[key]) for key in taken]
             outcome = outcome._replace(problems=problems)
@@ -196,12 +202,17 @@ class ParametersValidator(TextValidator):
         }
 
     def _packed(self, data: dict[str, Any]) -> dict[str, Any]:
-        known = {key: value for key, value in data.items() if key in self._keys.values() and key != EXTRAS}
+        names = {*self._keys.values(), *self._aliases} - {EXTRAS}
+        known = {key: value for key, value in data.items() if key in names}
         known[EXTRAS] = {key: value for key, value in data.items() if key not in known}
         return known
 
     def finish(self, data: dict[str, Any], outcome: Outcome, mended: list[str], odd: bool) -> Arguments:
         """Fill defaults in and make the arguments."""
+        if self._aliases:
+            _rename(data, self._aliases)
+        for name in self._changing:
+            self._settle_field(data, name)
         arguments = super().finish(data, outcome, mended, odd)
         template = copy.deepcopy(self._template) if self._copies else self._template
         arguments.json = {**template, **arguments.json}
@@ -212,6 +223,19 @@ class ParametersValidator(TextValidator):
                     arguments.json[key] = made
         arguments.json = self._ordered(arguments.json)
         return arguments
+
+    def _settle_field(self, data: dict[str, Any], name: str) -> None:
+        """Write an argument as the function gets it, in place."""
+        key = self._keys[name]
+        if key not in data and name != EXTRAS:
+            return
+        settler = self._settlers.get(name)
+        if settler is None:
+            settler = self._settlers[name] = Settler(build({name: (self._hints[name], False)}), key)
+        if name == EXTRAS:
+            data.update(settler.settle(self._packed(data)[EXTRAS]))
+        else:
+            data[key] = settler.settle(data[key])
 
     def written(self, value: Any) -> Any:
         """Give the JSON of a validated value, under the names that JSON has; None where there is none."""
@@ -243,6 +267,16 @@ class ModelValidator(TextValidator):
         super().__init__(parameters.name, Built(adapter.validator, raw, adapter), schema)
         self._parameters = parameters
         self._model = model
+        built = build({"model": (model, True)})
+        self._settler = Settler(Built(adapter.validator, raw, adapter)) if _changing(built, {"model": model}) else None
+
+    def finish(self, data: dict[str, Any], outcome: Outcome, mended: list[str], odd: bool) -> Arguments:
+        """Write the model as the function gets it, and make the arguments."""
+        if self._settler is not None:
+            settled = self._settler.settle(data)
+            data.clear()
+            data.update(settled)
+        return super().finish(data, outcome, mended, odd)
 
     def values(self, value: Any) -> dict[str, Any]:
         """Give the model's fields by name."""
@@ -287,6 +321,30 @@ def _key(name: str, hint: Any) -> str:
             if isinstance(alias, str):
                 return alias
     return name
+
+
+def _aliases(hint: Any, key: str) -> list[str]:
+    """Other names under which JSON may hold a field."""
+    return [
+        choice
+        for info in getattr(hint, "__metadata__", ())
+        if isinstance(info, FieldInfo) and isinstance(info.validation_alias, AliasChoices)
+        for choice in info.validation_alias.choices
+        if isinstance(choice, str) and choice != key
+    ]
+
+
+def _rename(data: dict[str, Any], aliases: dict[str, str]) -> None:
+    for alias in aliases.keys() & data.keys():
+        data.setdefault(aliases[alias], data.pop(alias))
+
+
+def _changing(built: Built, hints: Mapping[str, Any]) -> frozenset[str]:
+    """The fields of which the function may get something else than is sent."""
+    if built.adapter is None:
+        return frozenset()
+    found = changing_fields(built.adapter.core_schema)
+    return frozenset(hints) if found is None else found
 
 
 def _unpacked(problem: Problem) -> Problem:

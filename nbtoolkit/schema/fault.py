@@ -17,7 +17,7 @@ from nbtoolkit.schema.variables import as_handle
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Path", "Problem", "describe", "fault_text", "faults", "mend", "nodes_at", "path_text", "replace"]
+__all__ = ["Path", "Problem", "describe", "fault_text", "faults", "mend", "nodes_at", "path_text", "put", "replace"]
 
 Path = tuple[str | int, ...]
 
@@ -239,12 +239,12 @@ def mend(
             if this is None:
                 this = tries[path] = _Try(problem.value, candidates(problem.value, root, path))
             if not this.left:
-                restored |= this.applied and _put(data, path, this.original)
+                restored |= this.applied and put(data, path, this.original)
                 this.applied = False
                 notes.pop(path, None)
                 continue
             new = this.left.pop(0)
-            if _put(data, path, new):
+            if put(data, path, new):
                 this.applied = True
                 moved.append(path)
                 said = "left out" if new is _DROP else _shown(new)
@@ -276,12 +276,13 @@ def replace(data: Any, path: Path, source: Any) -> str:
             old, source = old[part], source[part]
     except (KeyError, IndexError, TypeError):
         return ""
-    if not path or (type(old) is type(source) and old == source) or not _put(data, path, source):
+    if not path or (type(old) is type(source) and old == source) or not put(data, path, source):
         return ""
     return f"{path_text(path)}: {_shown(old)} read as {_shown(source)}"
 
 
-def _put(data: Any, path: Path, value: Any) -> bool:
+def put(data: Any, path: Path, value: Any) -> bool:
+    """Put a value at a path, in place; tells whether there is such a place."""
     if not path:
         return False
     node = data
