@@ -45,6 +45,8 @@ RECENT_CALLS = 20
 # Cards that were answered outside a pipeline have no record to wait for; the oldest go.
 MAX_HELD = 50
 
+FOR_THE_NEXT_RUN = "For runs without a person, plan answers with %toolkit answers, or set NBTOOLKIT_ASK."
+
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -105,7 +107,7 @@ class InlineApprover:
                 return await self._by_input(request)
             except NobodyAnswers as nobody:
                 reason = f"{reason}; {nobody}" if str(nobody) != reason else reason
-        return Approval.deny(f"Nobody can answer here: {reason}.", by="policy")
+        return Approval.deny(f"Nobody can answer here: {reason}. {FOR_THE_NEXT_RUN}", by="policy")
 
     # ------------------------------------------------------------------------------------------------------ by a card
     async def _by_card(self, request: ApprovalRequest) -> Approval:

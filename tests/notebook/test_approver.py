@@ -10,7 +10,7 @@ import pytest
 
 from nbtoolkit.notebook import scheduling
 from nbtoolkit.notebook.answers import parse_answers
-from nbtoolkit.notebook.approver import VIEW, InlineApprover, PendingCall
+from nbtoolkit.notebook.approver import FOR_THE_NEXT_RUN, VIEW, InlineApprover, PendingCall
 from nbtoolkit.notebook.headless import POLICY
 from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Presence, Question
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
@@ -307,7 +307,11 @@ def test_where_nobody_is_the_planned_answers_are_given() -> None:
     assert run(approver(request())) == Approval.allow(by="script")
     assert run(approver(request())) == Approval.deny("no", by="script")
     denied = run(approver(request()))
-    assert denied == Approval.deny("Nobody can answer here: allow_stdin is false.", by="policy")
+    assert denied == Approval.deny(
+        "Nobody can answer here: allow_stdin is false. "
+        "For runs without a person, plan answers with %toolkit answers, or set NBTOOLKIT_ASK.",
+        by="policy",
+    )
 
 
 @pytest.mark.usefixtures("nobody")
@@ -345,7 +349,8 @@ def test_where_input_cannot_work_either_it_is_denied_with_both_reasons(
     monkeypatch.setattr(scheduling, "ask_by_input", ask_by_input)
     given = run(InlineApprover()(request()))
     assert given == Approval.deny(
-        "Nobody can answer here: no front end has answered; input() works in the main thread only.", by="policy"
+        f"Nobody can answer here: no front end has answered; input() works in the main thread only. {FOR_THE_NEXT_RUN}",
+        by="policy",
     )
 
 
