@@ -120,7 +120,7 @@ class Connection:
             if not self.wanted:
                 raise MCPConnectionError(
                     f"The MCP client '{self.name}' is stateful, but not connected. Connect it with "
-                    "'await client.connect()' first."
+                    f"'await client.connect()' first, or in a notebook with '%toolkit mcp restart {self.name}'."
                 )
             self.log.note("starting again")
             return await self._open()

@@ -42,7 +42,7 @@ LINE_LIMIT = 200
 
 @action("mcp add")
 def add_server(session: Session, command: Command) -> None:
-    """Attach a server and show its tools; one of that name is closed first."""
+    """Attach a server and show its tools; it takes the place of one of that name."""
     from nbtoolkit.mcp import MCPClient
 
     name, *words = (word.expand(session.evaluate) for word in command.words)
@@ -61,12 +61,17 @@ def add_server(session: Session, command: Command) -> None:
 
 
 def _attach(session: Session, client: MCPClient) -> None:
+    """Connect, and only then close the one of that name: a server that works isn't lost to one that doesn't start."""
     held = next((each for each in session.toolkit.mcps if each.name == client.name), None)
-    if held is not None:
-        hooks.drive(held.close())
     with mistakes():
-        hooks.drive(client.connect())
-        session.toolkit.add_tool_sync(client)
+        hooks.drive(client.connect(client.execution_timeout))
+        try:
+            session.toolkit.add_tool_sync(client)
+        except BaseException:
+            hooks.drive(client.close())
+            raise
+    if held is not None and held is not client:
+        hooks.drive(held.close())
 
 
 def _config(session: Session, command: Command, words: list[str]) -> StdioMCPConfig | HttpMCPConfig:
@@ -202,7 +207,7 @@ def restart_server(session: Session, command: Command) -> None:
     client = session.server(command.words[0].text)
     with mistakes():
         hooks.drive(client.close())
-        hooks.drive(client.connect())
+        hooks.drive(client.connect(client.execution_timeout))
     _show_tools(session, client)
 
 

@@ -500,6 +500,36 @@ def test_a_server_of_the_same_name_takes_the_place_of_the_one_before(desk: Desk)
     desk.ok("%toolkit mcp remove plain")
 
 
+def test_a_server_that_works_is_kept_where_the_one_for_its_place_does_not_start(desk: Desk) -> None:
+    desk.shell.user_ns.update(sys=sys, server=str(PLAIN))
+    desk.ok("%toolkit mcp add plain {sys.executable} -S $server")
+    before = desk.toolkit.mcps[0]
+    assert "can't be reached" in str(desk.run("%toolkit mcp add plain {sys.executable} -S nosuch.py").error)
+    assert desk.toolkit.mcps == [before]
+    desk.ok("r = %toolkit call mcp__plain__echo text=hi")
+    assert "hi" in desk.shell.user_ns["r"].text
+    desk.ok("%toolkit mcp remove plain")
+
+
+def test_a_server_that_is_closed_is_left_out_with_the_line_that_opens_it_again(desk: Desk) -> None:
+    desk.shell.user_ns.update(sys=sys, server=str(PLAIN))
+    desk.ok("%toolkit mcp add plain {sys.executable} -S $server")
+    hooks.drive(desk.toolkit.mcps[0].close())
+    with pytest.warns(Warning, match="%toolkit mcp restart plain"):
+        desk.run("%toolkit list")
+    desk.ok("%toolkit mcp restart plain")
+    assert "mcp__plain__echo" in desk.ok("%toolkit list").text
+    desk.ok("%toolkit mcp remove plain")
+
+
+def test_the_timeout_of_a_server_holds_for_its_start_too(desk: Desk) -> None:
+    desk.shell.user_ns.update(sys=sys)
+    mute = "import sys; sys.stdin.read()"
+    ran = desk.run(f"""%toolkit mcp add mute {{sys.executable}} -S -c "{mute}" --timeout 0.5""")
+    assert "0.5 s" in str(ran.error)
+    assert desk.toolkit.mcps == []
+
+
 def test_a_server_that_does_not_start_is_one_line_and_its_own_last_words(desk: Desk) -> None:
     desk.shell.user_ns.update(sys=sys)
     ran = desk.run("""%toolkit mcp add bad {sys.executable} -c "import sys; sys.exit('no key')" """)
