@@ -13,6 +13,7 @@ import decimal
 import enum
 import io
 import json
+import math
 import re
 import uuid
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ from nbtoolkit.tool.result import ToolChunk, ToolResponse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MAX_RESULT_CHARS", "cut", "to_blocks", "to_chunk"]
+__all__ = ["KEPT", "MAX_PICTURES", "MAX_RESULT_CHARS", "clean", "cut", "to_blocks", "to_chunk"]
 
 # About 5,000 tokens: what a model reads with care.
 MAX_RESULT_CHARS = 20_000
@@ -39,16 +40,27 @@ TABLE_COLUMNS = 20
 ARRAY_ITEMS = 60
 # A picture past this says more by its size than by its pixels.
 MAX_IMAGE_BYTES = 8_000_000
+# More pictures of one result than these cost a model more than they tell.
+MAX_PICTURES = 20
+# A list of texts and pictures up to this long is given item by item.
+MAX_IN_TURN = 50
+# An array past this would be cut as JSON; its corners tell more.
+MAX_JSON_ITEMS = 10_000
+# What a cut text adds where the object that it tells of is held for a later cell or call.
+KEPT = "; the whole is kept in toolkit.results"
 
 _ADDRESS = re.compile(r"(?: at)? 0x[0-9a-fA-F]{6,}")
+# A table shortens its cells, addresses too, and "0x…" alone may be somebody's data there.
+_TABLE_ADDRESS = re.compile(r" at 0x(?:[0-9a-fA-F]{6,}|[0-9a-fA-F]*(?:\.\.\.|…))")
 
 
 def to_chunk(value: object, max_chars: int = MAX_RESULT_CHARS) -> ToolChunk:
     """The chunk for what a function returned; one that it made itself is taken as it is."""
-    text = value if isinstance(value, str) else _text(value) if type(value) in _JSON_KINDS else None
+    text = value if isinstance(value, str) else _quick_json(value) if type(value) in _JSON_KINDS else None
     if text is not None:
-        block = TextBlock(text=text if len(text) <= max_chars else cut(text, max_chars))
-        return ToolChunk(content=[block]).with_value(value)
+        if len(text) > max_chars or not text.isascii():
+            text = clean(cut(text, max_chars, KEPT))
+        return ToolChunk(content=[TextBlock(text=text)]).with_value(value)
     if isinstance(value, ToolChunk):
         return value
     if isinstance(value, ToolResponse):
@@ -57,49 +69,98 @@ def to_chunk(value: object, max_chars: int = MAX_RESULT_CHARS) -> ToolChunk:
 
 
 def to_blocks(value: object, max_chars: int = MAX_RESULT_CHARS) -> list[TextBlock | DataBlock]:
-    """The blocks for any object; text past ``max_chars`` is cut in the middle with a count."""
+    """The blocks for any object; text past ``max_chars`` is cut in the middle with a count.
+
+    A short list of texts, pictures and blocks gives its items in turn; pictures anywhere else inside a value follow its
+    text, which says where they belong.
+    """
     if isinstance(value, TextBlock | DataBlock):
         return [value]
     if isinstance(value, list) and value and all(isinstance(item, TextBlock | DataBlock) for item in value):
         return list(value)
+    if isinstance(value, list | tuple) and _is_sequel(value):
+        return _in_turn(value, max_chars)
     image = _image(value)
     if image is not None:
         return [image]
-    return [TextBlock(text=cut(_text(value), max_chars))]
+    text, pictures = _read(value)
+    return [TextBlock(text=clean(cut(text, max_chars, KEPT))), *pictures]
 
 
-def cut(text: str, max_chars: int = MAX_RESULT_CHARS) -> str:
-    """The text, or its two ends and the count of what is missing between."""
+def _is_sequel(items: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether these are texts, pictures and blocks, and not texts alone."""
+    if len(items) > MAX_IN_TURN or all(isinstance(item, str) for item in items):
+        return False
+    return all(isinstance(item, str | TextBlock | DataBlock) or _is_picture(item) for item in items)
+
+
+def _in_turn(items: list[Any] | tuple[Any, ...], max_chars: int) -> list[TextBlock | DataBlock]:
+    blocks: list[TextBlock | DataBlock] = []
+    room, pictures, before = max_chars, 0, None
+    for item in items:
+        block = item if isinstance(item, TextBlock | DataBlock) else None
+        if block is None and not isinstance(item, str):
+            pictures += 1
+            block = _image(item) if pictures <= MAX_PICTURES else None
+        if block is None:
+            text = item if isinstance(item, str) else plain_repr(item)
+            # Neighbouring texts become one, and two items were two lines.
+            start = "\n" if isinstance(before, TextBlock) else ""
+            block = TextBlock(text=start + clean(cut(text, room, KEPT)))
+            room = max(0, room - len(text))
+        blocks.append(block)
+        before = block
+    return blocks
+
+
+def cut(text: str, max_chars: int = MAX_RESULT_CHARS, more: str = "") -> str:
+    """The text, or its two ends and the count of what is missing between, with ``more`` said after it."""
     if len(text) <= max_chars:
         return text
     head = max_chars * 2 // 3
     tail = max_chars - head
     left_out = len(text) - head - tail
-    return f"{text[:head]}\n… {left_out:,} of {len(text):,} characters left out …\n{text[-tail:]}"
+    end = text[len(text) - tail :]
+    return f"{text[:head]}\n… {left_out:,} of {len(text):,} characters left out{more} …\n{end}"
 
 
-def _text(value: object) -> str:
+def clean(text: str) -> str:
+    """The text with half characters, which no JSON can be written with, as their escapes."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
+
+
+def _read(value: object) -> tuple[str, list[DataBlock]]:
+    """The text of an object, and the pictures inside it."""
+    plain = _Plain()
+    try:
+        return _text(value, plain), plain.pictures
+    except Exception:  # noqa: BLE001 - any object may come here; the function that gave it has run
+        return plain_repr(value), []
+
+
+def _text(value: Any, plain: _Plain) -> str:
     if value is None:
         return "done, nothing returned"
     if isinstance(value, str):
         return value
-    if type(value) in _JSON_KINDS:
-        try:
-            return _encode(value)
-        except (TypeError, ValueError, RecursionError):
-            pass  # keys that JSON doesn't know, or a reference to itself
     table = _table(value)
     if table is not None:
-        return table
+        return _TABLE_ADDRESS.sub("", table)
     if isinstance(value, bytes | bytearray):
         return f"{len(value):,} bytes, beginning with {bytes(value[:64])!r}"
     if _is_data(value):
-        try:
-            return _ENCODER.encode(_keyed(value))
-        except (TypeError, ValueError, RecursionError):
-            pass
-    if isinstance(value, dt.date | dt.time | enum.Enum | uuid.UUID | decimal.Decimal | PurePath):
-        return str(_plain(value))
+        return json.dumps(_keyed(value), ensure_ascii=False, allow_nan=False, default=plain)
+    if isinstance(value, float | dt.date | dt.time | enum.Enum | uuid.UUID | decimal.Decimal | PurePath) or (
+        _is_numpy_scalar(value)
+    ):
+        simple = _keyed(value if isinstance(value, float) else _plain(value))
+        return simple if isinstance(simple, str) else json.dumps(simple, ensure_ascii=False, default=plain)
     return plain_repr(value)
 
 
@@ -113,15 +174,15 @@ def plain_repr(value: object) -> str:
 
 
 def _is_data(value: object) -> bool:
-    if isinstance(value, bool | int | float | list | tuple | Mapping | AbstractSet | BaseModel):
-        return True
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return True
-    return _is_numpy_scalar(value)
+    if isinstance(value, bool | int | list | tuple | Mapping | AbstractSet | BaseModel):
+        return not isinstance(value, enum.Enum)
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
 def _keyed(value: object) -> object:
-    """JSON wants text for keys; the usual mapping passes untouched."""
+    """JSON wants text for keys, and has no number for NaN; the usual mapping passes untouched."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _NOT_FINITE[repr(float(value))]
     if isinstance(value, Mapping):
         return {k if isinstance(k, str) else str(_plain_key(k)): _keyed(v) for k, v in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -131,8 +192,12 @@ def _keyed(value: object) -> object:
     return value
 
 
+# The words that arguments have for them too.
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
 def _plain_key(key: object) -> object:
-    return plain_repr(key) if isinstance(key, tuple) else _plain(key)
+    return plain_repr(key) if isinstance(key, tuple) else _keyed(key) if isinstance(key, float) else _plain(key)
 
 
 def _plain(value: Any) -> Any:
@@ -155,26 +220,63 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray):
         return base64.b64encode(value).decode()
     if _is_numpy_scalar(value):
-        return value.item()
-    if hasattr(value, "tolist") and _is(value, "numpy", "ndarray"):
-        return value.tolist()
+        # As a number a time would lose what it is; item() of a long double is a long double again.
+        item = str(value) if _is(value, "numpy", "datetime64", "timedelta64") else value.item()
+        return str(item) if _is_numpy_scalar(item) and not isinstance(item, float) else item
+    if _is(value, "numpy", "ndarray"):
+        if value.size > MAX_JSON_ITEMS:
+            return _TABLE_ADDRESS.sub("", _table(value) or "")
+        return list(value) if value.dtype.kind in "mM" and value.ndim else value.tolist()
     return plain_repr(value)
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_plain)
+class _Plain:
+    """``_plain``, and the pictures that stand inside a value, whose places it names."""
+
+    def __init__(self) -> None:
+        self.pictures: list[DataBlock] = []
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, TextBlock):
+            return value.text
+        if isinstance(value, ToolChunk | ToolResponse):
+            return value.content
+        image = value if isinstance(value, DataBlock) else None
+        if image is None and _is_picture(value) and len(self.pictures) < MAX_PICTURES:
+            image = _image(value)
+        if image is None:
+            return _keyed(_plain(value))
+        self.pictures.append(image)
+        return f"(picture {len(self.pictures)}, below)"
+
+
+def _quick(value: Any) -> Any:
+    if isinstance(value, TextBlock | DataBlock | ToolChunk | ToolResponse) or _is_picture(value):
+        raise TypeError("this wants more than a text")
+    return _plain(value)
 
 
 def _one_encoder() -> Callable[[object], str]:
-    """``_ENCODER.encode`` without the encoder that it makes anew for each value."""
+    """``JSONEncoder.encode`` without the encoder that it makes anew for each value."""
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
-        return _ENCODER.encode
+        return json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_quick).encode
     # A value that holds itself ends in a RecursionError instead of a ValueError.
-    encode = make(None, _plain, json.encoder.encode_basestring, None, ": ", ", ", False, False, True)
+    encode = make(None, _quick, json.encoder.encode_basestring, None, ": ", ", ", False, False, False)
     return lambda value: "".join(encode(value, 0))
 
 
 _encode = _one_encoder()
+
+
+def _quick_json(value: object) -> str | None:
+    """The JSON of the usual result; None for one with a picture, NaN, odd keys or itself inside."""
+    try:
+        return _encode(value)
+    except Exception:  # noqa: BLE001 - a second and closer look says what it is
+        return None
+
+
 # The usual results: no look at what else they might be.
 _JSON_KINDS = frozenset({dict, bool, int, float})
 
@@ -215,24 +317,35 @@ def _table(value: Any) -> str | None:
     return None
 
 
+def _is_picture(value: object) -> bool:
+    if _is(value, "matplotlib.figure", "Figure") or _is(value, "PIL.Image", "Image"):
+        return True
+    return not isinstance(value, type) and callable(getattr(type(value), "_repr_png_", None))
+
+
 def _image(value: Any) -> DataBlock | None:
-    png: bytes | None = None
-    if _is(value, "matplotlib.figure", "Figure"):
-        buffer = io.BytesIO()
-        value.savefig(buffer, format="png", bbox_inches="tight", metadata={"Software": None})
-        png = buffer.getvalue()
-    elif _is(value, "PIL.Image", "Image"):
-        buffer = io.BytesIO()
-        value.save(buffer, format="PNG")
-        png = buffer.getvalue()
-    elif not isinstance(value, type) and callable(getattr(type(value), "_repr_png_", None)):
-        try:
-            got = value._repr_png_()
-        except Exception:  # noqa: BLE001 - a picture that can't be drawn leaves the text
-            return None
-        png = got[0] if isinstance(got, tuple) else got
-        if isinstance(png, str):
-            png = base64.b64decode(png)
+    if not _is_picture(value):
+        return None
+    try:
+        png = _png(value)
+    except Exception:  # noqa: BLE001 - a picture that can't be drawn leaves the text
+        return None
     if not png or len(png) > MAX_IMAGE_BYTES:
         return None
     return DataBlock(source=Base64Source(data=base64.b64encode(png).decode(), media_type="image/png"))
+
+
+def _png(value: Any) -> bytes | None:
+    buffer = io.BytesIO()
+    if _is(value, "matplotlib.figure", "Figure"):
+        value.savefig(buffer, format="png", bbox_inches="tight", metadata={"Software": None})
+    elif _is(value, "PIL.Image", "Image"):
+        # The modes that PNG knows; the others, CMYK for one, as what they look like.
+        known = value.mode in {"1", "L", "LA", "I;16", "P", "RGB", "RGBA"}
+        drawn = value if known else value.convert("I;16" if value.mode == "I" else "RGB")
+        drawn.save(buffer, format="PNG")
+    else:
+        got = value._repr_png_()
+        got = got[0] if isinstance(got, tuple) else got
+        return base64.b64decode(got) if isinstance(got, str) else got
+    return buffer.getvalue()

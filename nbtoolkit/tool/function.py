@@ -6,18 +6,20 @@ import hashlib
 import inspect
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from nbtoolkit import hooks
-from nbtoolkit.message import TextBlock, ToolResultState
+from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
-from nbtoolkit.schema.signature import Signature
+from nbtoolkit.schema.signature import STATE_PARAMETER, Signature
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
 from nbtoolkit.tool.content import MAX_RESULT_CHARS, to_chunk
 from nbtoolkit.tool.result import ToolChunk
+from nbtoolkit.tool.stream import Breath, Ended, Gathered, Puller
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -38,8 +40,9 @@ class FunctionTool(ToolBase):
     """A Python callable as a tool.
 
     ``thread=True`` runs a sync function in a worker thread, ``executor`` on any concurrent.futures.Executor; else it
-    runs in the thread that called. ValueError for a name that providers refuse, TypeError for a parameter that JSON
-    can't carry where no notebook offers its variables.
+    runs in the thread that called. A generator's text is bounded like any result; its value is kept whole up to about
+    20 MB of text, else not at all. ValueError for a name that providers refuse, DeveloperOrientedException for a
+    function that can't be a tool as it is, such as one with a parameter that JSON can't carry outside a notebook.
     """
 
     def __init__(
@@ -65,9 +68,14 @@ class FunctionTool(ToolBase):
             name=name,
             description=description,
             input_schema=input_schema,
-            hidden=("_agent_state",) if is_state_injected else (),
+            hidden=(STATE_PARAMETER,) if is_state_injected else (),
         )
         self.name = self.signature.name
+        if is_state_injected and STATE_PARAMETER not in self.signature.hidden and not _takes_any_keyword(func):
+            raise DeveloperOrientedException(
+                f"{self.name}: is_state_injected=True, but the function doesn't take {STATE_PARAMETER}. Add the "
+                f"parameter {STATE_PARAMETER}: AgentState to it, or leave is_state_injected out."
+            )
         self.is_concurrency_safe = is_concurrency_safe
         self.is_read_only = is_read_only
         self.is_state_injected = is_state_injected
@@ -123,11 +131,11 @@ class FunctionTool(ToolBase):
         """Repair and validate a model's arguments; ToolArgumentsError lists all that is wrong."""
         return self.signature.validate(arguments)
 
-    def call(self, **kwargs: Any) -> Awaitable[ToolChunk | ChunkStream]:
+    def call(self, /, **kwargs: Any) -> Awaitable[ToolChunk | ChunkStream]:
         """Validate the arguments and run the function."""
         injected = {}
-        if self.is_state_injected and "_agent_state" in kwargs:
-            injected["_agent_state"] = kwargs.pop("_agent_state")
+        if self.is_state_injected and STATE_PARAMETER in kwargs:
+            injected[STATE_PARAMETER] = kwargs.pop(STATE_PARAMETER)
         return self.run(self.signature.validate(kwargs), injected)
 
     async def run(self, arguments: Arguments, injected: dict[str, Any]) -> ToolChunk | ChunkStream:
@@ -135,8 +143,11 @@ class FunctionTool(ToolBase):
         args, kwargs = arguments.bind(injected)
         if self.thread or self.executor is not None:
             value = await self._elsewhere(partial(self.func, *args, **kwargs))
-        else:
+        elif hooks.stoppable is None:
             value = self.func(*args, **kwargs)
+        else:
+            with hooks.stoppable():
+                value = self.func(*args, **kwargs)
         kind = type(value)
         if kind is CoroutineType or (kind not in _PLAIN and inspect.isawaitable(value)):
             value = await value
@@ -144,7 +155,8 @@ class FunctionTool(ToolBase):
         if kind is AsyncGeneratorType:
             return self._stream_async(value)
         if kind is GeneratorType:
-            return self._stream(value)
+            elsewhere = self.thread or self.executor is not None
+            return self._stream_elsewhere(value) if elsewhere else self._stream(value)
         return to_chunk(value, self.max_result_chars)
 
     async def _elsewhere(self, job: Callable[[], Any]) -> Any:
@@ -154,77 +166,78 @@ class FunctionTool(ToolBase):
             return await asyncio.wrap_future(self.executor.submit(job))
         return await _in_thread(job, self.name)
 
+    def _close_soon(self, generator: Generator[Any, Any, Any]) -> None:
+        if self.executor is None:
+            threading.Thread(target=_close, args=(generator,), name=f"nbtoolkit-close-{self.name}", daemon=True).start()
+            return
+        with suppress(RuntimeError):  # a pool that was shut down
+            self.executor.submit(_close, generator)
+
     async def _stream(self, generator: Generator[Any, Any, Any]) -> ChunkStream:
-        gathered = _Gathered(self.max_result_chars)
+        import asyncio
+
+        gathered, breath = Gathered(self.max_result_chars), Breath()
         try:
             while True:
                 try:
-                    item = await self._elsewhere(partial(_next, generator)) if self.thread else next(generator)
+                    with nullcontext() if hooks.stoppable is None else hooks.stoppable():
+                        item = next(generator)
                 except StopIteration as stop:
                     yield gathered.last(stop.value)
                     return
-                if isinstance(item, _Ended):
-                    yield gathered.last(item.value)
-                    return
-                yield gathered.chunk(item)
+                if (chunk := gathered.chunk(item)) is not None:
+                    yield chunk
+                if breath.due():
+                    await asyncio.sleep(0)
+        except Exception:
+            if rest := gathered.rest():
+                yield ToolChunk(content=rest, is_last=False)
+            raise
         finally:
             generator.close()
 
+    async def _stream_elsewhere(self, generator: Generator[Any, Any, Any]) -> ChunkStream:
+        import asyncio
+
+        gathered, puller = Gathered(self.max_result_chars), Puller(generator)
+        try:
+            while not isinstance(item := await self._elsewhere(puller.next), Ended):
+                if (chunk := gathered.chunk(item)) is not None:
+                    yield chunk
+            yield gathered.last(item.value)
+        except asyncio.CancelledError:
+            if puller.leave():
+                # Nobody waits for it: a full pool or a slow ``finally`` must not hold a cancellation up.
+                self._close_soon(generator)
+            raise
+        except Exception:
+            if rest := gathered.rest():
+                yield ToolChunk(content=rest, is_last=False)
+            raise
+        finally:
+            if puller.leave():
+                await self._elsewhere(generator.close)
+
     async def _stream_async(self, generator: AsyncGenerator[Any, Any]) -> ChunkStream:
-        gathered = _Gathered(self.max_result_chars)
+        import asyncio
+
+        gathered, breath = Gathered(self.max_result_chars), Breath()
         try:
             async for item in generator:
-                yield gathered.chunk(item)
+                if (chunk := gathered.chunk(item)) is not None:
+                    yield chunk
+                if breath.due():
+                    await asyncio.sleep(0)
             yield gathered.last(None)
+        except Exception:
+            if rest := gathered.rest():
+                yield ToolChunk(content=rest, is_last=False)
+            raise
         finally:
             await generator.aclose()
 
 
 _PLAIN = frozenset({str, int, float, bool, dict, list, tuple, type(None)})
-
-
-class _Ended:
-    """A generator's end and return value, from a worker thread: StopIteration can't cross a future."""
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-
-def _next(generator: Generator[Any, Any, Any]) -> Any:
-    try:
-        return next(generator)
-    except StopIteration as stop:
-        return _Ended(stop.value)
-
-
-class _Gathered:
-    """What a generator yielded, for the response's value: one text where all were text, else a list."""
-
-    def __init__(self, max_chars: int) -> None:
-        self.max_chars = max_chars
-        self.items: list[Any] = []
-        # One block all along: what follows is appended to it.
-        self.block = TextBlock(text="")
-
-    def chunk(self, item: object) -> ToolChunk:
-        if isinstance(item, ToolChunk):
-            return item.model_copy(update={"is_last": False}) if item.is_last else item
-        self.items.append(item)
-        if isinstance(item, str):
-            # Made, not copied: a copy costs twice as much.
-            first = self.block
-            block = TextBlock(text=item, id=first.id, created_at=first.created_at)
-            return ToolChunk(content=[block], is_last=False)
-        made = to_chunk(item, self.max_chars)
-        return ToolChunk(content=made.content, is_last=False)
-
-    def last(self, returned: object) -> ToolChunk:
-        if returned is not None:
-            return to_chunk(returned, self.max_chars)
-        texts = [item for item in self.items if isinstance(item, str)]
-        value: Any = "".join(texts) if len(texts) == len(self.items) else self.items
-        chunk = ToolChunk(state=ToolResultState.RUNNING)
-        return chunk.with_value(value) if self.items else chunk
 
 
 async def _in_thread(job: Callable[[], Any], name: str) -> Any:
@@ -261,6 +274,15 @@ async def _in_thread(job: Callable[[], Any], name: str) -> Any:
 
     threading.Thread(target=work, name=f"nbtoolkit-tool-{name}", daemon=True).start()
     return await future
+
+
+def _close(generator: Generator[Any, Any, Any]) -> None:
+    with suppress(Exception):
+        generator.close()
+
+
+def _takes_any_keyword(func: Callable[..., Any]) -> bool:
+    return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(func).parameters.values())
 
 
 def _source(func: Callable[..., Any]) -> str:

@@ -21,7 +21,7 @@ import pytest
 from pydantic import BaseModel
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
-from nbtoolkit.tool.content import MAX_RESULT_CHARS, cut, to_blocks, to_chunk
+from nbtoolkit.tool.content import MAX_PICTURES, MAX_RESULT_CHARS, cut, to_blocks, to_chunk
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
 
@@ -178,3 +178,117 @@ def test_a_set_reads_the_same_under_every_hash_seed() -> None:
         for seed in ("1", "2", "3")
     }
     assert [json.loads(line) for line in seen] == [{"s": ["a", "b", "c", "d"], "t": ["x", "y", "z"]}]
+
+
+class Plain:
+    pass
+
+
+def test_no_memory_address_stands_in_a_table_or_an_array() -> None:
+    wide = type("Wide" * 12, (), {})
+    for value in (
+        pd.DataFrame({"o": [Plain(), wide()]}),
+        pd.Series([Plain()]),
+        np.array([Plain()], dtype=object),
+        {"a": np.array([Plain()], dtype=object)},
+        [Plain(), {"k": (Plain(),)}],
+    ):
+        assert "0x" not in read(value)
+    assert "at 0xdead" in read(pd.Series(["at 0xdead"]))
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA", "CMYK", "F", "YCbCr", "HSV", "LAB"])
+def test_a_picture_of_any_mode_is_a_picture(mode: str) -> None:
+    import base64
+    import io
+
+    from PIL import Image
+
+    (block,) = to_blocks(Image.new(mode, (3, 2)))
+    assert isinstance(block, DataBlock)
+    assert isinstance(block.source, Base64Source)
+    assert Image.open(io.BytesIO(base64.b64decode(block.source.data))).size == (3, 2)
+
+
+def test_a_picture_that_can_not_be_drawn_is_a_text() -> None:
+    class Undrawable:
+        def _repr_png_(self) -> bytes:
+            raise OSError
+
+        def __repr__(self) -> str:
+            return "the picture"
+
+    assert read(Undrawable()) == "the picture"
+    assert read({"p": Undrawable()}) == '{"p": "the picture"}'
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.datetime64("2026-01-02T03:04:05.123456789"), "2026-01-02T03:04:05.123456789"),
+        ({"t": np.datetime64("2026-01-02", "ns")}, '{"t": "2026-01-02T00:00:00.000000000"}'),
+        ({"t": np.array(["2026-01-02"], "M8[ns]")}, '{"t": ["2026-01-02T00:00:00.000000000"]}'),
+        ({"t": np.array([["2026-01-02"]], "M8[D]")}, '{"t": [["2026-01-02"]]}'),
+        ([np.timedelta64(5, "s")], '["5 seconds"]'),
+        ({"a": np.longdouble(1)}, '{"a": "1.0"}'),
+        (float("nan"), "NaN"),
+        (np.float32("inf"), "Infinity"),
+        ({"a": float("nan"), "b": [float("-inf"), 1.5]}, '{"a": "NaN", "b": ["-Infinity", 1.5]}'),
+        ([np.float64("nan"), np.array([1.0, np.nan])], '["NaN", [1.0, "NaN"]]'),
+        ({float("nan"): 1}, '{"NaN": 1}'),
+    ],
+)
+def test_times_and_numbers_out_of_range_read_as_what_they_are(value: object, expected: str) -> None:
+    assert read(value) == expected
+
+
+def shapes(value: object) -> list[str]:
+    return [block.text if isinstance(block, TextBlock) else "picture" for block in to_chunk(value).content]
+
+
+class Drawn:
+    def _repr_png_(self) -> bytes:
+        return b"\x89PNG"
+
+
+def test_pictures_inside_a_value_are_shown_and_their_places_named() -> None:
+    block = TextBlock(text="a")
+    assert shapes([Drawn()]) == ["picture"]
+    assert shapes(("before", Drawn(), "after")) == ["before", "picture", "after"]
+    assert shapes([block, "b", "c"]) == ["a", "\nb", "\nc"]
+    assert shapes({"fig": Drawn(), "n": 1}) == ['{"fig": "(picture 1, below)", "n": 1}', "picture"]
+    assert shapes([1, {"deep": [Drawn()]}, Drawn()]) == [
+        '[1, {"deep": ["(picture 1, below)"]}, "(picture 2, below)"]',
+        "picture",
+        "picture",
+    ]
+    assert shapes({"block": block, "chunk": ToolChunk(content=[block])}) == ['{"block": "a", "chunk": ["a"]}']
+    assert len(to_chunk({str(i): Drawn() for i in range(100)}).content) == 1 + MAX_PICTURES
+    assert len(to_chunk([Drawn() for _ in range(100)]).content) == 1 + MAX_PICTURES
+
+
+@pytest.mark.parametrize("value", ["a\udcff", {"name": "a\udcff"}, ["a\udcff"], pd.Series(["a\udcff"], dtype=object)])
+def test_half_a_character_reads_as_its_escape_and_the_response_can_be_written(value: object) -> None:
+    response = ToolResponse().append_chunk(to_chunk(value))
+    assert "a\\udcff" in response.text
+    assert ToolResponse.model_validate_json(response.model_dump_json()).text == response.text
+
+
+def test_a_cut_result_says_where_the_whole_is_held() -> None:
+    for value in ("x" * 100, {"x": "x" * 100}, ["x" * 100], ["x" * 100, Drawn()]):
+        (first, *_) = to_chunk(value, 30).content
+        assert isinstance(first, TextBlock)
+        assert "the whole is kept in toolkit.results …" in first.text
+    assert "kept" not in cut("x" * 100, 30)
+
+
+def test_a_text_without_any_room_is_only_counted() -> None:
+    assert cut("abc", 0) == "\n… 3 of 3 characters left out …\n"
+
+
+def test_an_object_whose_parts_fail_does_not_make_an_error_of_the_call() -> None:
+    class Hostile(dict[str, int]):
+        def items(self) -> Any:
+            raise ZeroDivisionError
+
+    assert read(Hostile(a=1)) == "{'a': 1}"

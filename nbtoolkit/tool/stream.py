@@ -1,0 +1,269 @@
+"""What a generator yields → bounded chunks for a model, the same in sum whatever pieces it comes in.
+
+Text goes out as it comes up to two thirds of ``max_chars``. Of what follows the end is held back and given last, below
+a count of what is missing; until then chunks without content report progress. Neither response nor memory grows with
+the stream. Blocks and chunks that the function made itself aren't shortened while there is room.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.message import DataBlock, TextBlock
+from nbtoolkit.tool.content import KEPT, MAX_PICTURES, clean, to_blocks, to_chunk
+from nbtoolkit.tool.result import ToolChunk, ToolResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ["MAX_KEPT", "Breath", "Ended", "Gathered", "Puller"]
+
+# A stream's value is kept whole, for later cells and calls, up to about 20 MB of text, else not at all.
+MAX_KEPT = 20_000_000
+# What an item costs beside its characters.
+ITEM_COST = 50
+# What a progress report says of the text that goes by.
+MESSAGE_CHARS = 200
+# Seconds that a generator which never waits may keep the loop from everything else.
+BREATH = 0.01
+
+
+class Gathered:
+    """One stream's items as chunks, and its value: one text where all were text, else a list."""
+
+    def __init__(self, max_chars: int) -> None:
+        self._room = max_chars * 2 // 3
+        self._tail = max_chars - self._room
+        self._items: list[Any] | None = []
+        self._cost = 0
+        self._all_text = True
+        self._own_chunks = False
+        # One block for texts that follow each other; another after anything else, so that the order stays.
+        self._block: TextBlock | None = None
+        # Whether the text so far ends within a line, and in the form of an object.
+        self._in_line = self._after_object = False
+        self._total = self._sent = self._held_chars = 0
+        self._cut = False
+        self._held: deque[str | DataBlock] = deque()
+        self._passed: list[DataBlock] = []
+        self._pictures = 0
+
+    def chunk(self, item: object) -> ToolChunk | None:
+        """The chunk for an item; None where there is nothing to tell."""
+        if item is None:
+            return None
+        if isinstance(item, ToolChunk | ToolResponse):
+            return self._own(to_chunk(item))
+        self._keep(item)
+        if type(item) is str and 0 < len(item) <= self._room and not self._after_object and item.isascii():
+            # The usual piece, without a look at what else it might be.
+            size = len(item)
+            self._room -= size
+            self._total += size
+            self._sent += size
+            self._in_line = item[-1] != "\n"
+            return ToolChunk(content=[self._text(item)], is_last=False)
+        content = self._content(item)
+        if not self._held:
+            return ToolChunk(content=content, is_last=False)
+        return ToolChunk(content=content, is_last=False, metadata=self._progress(item))
+
+    def last(self, returned: object) -> ToolChunk:
+        """The chunk at the end: what was held back, what the generator returned, and the stream's value."""
+        if isinstance(returned, ToolChunk | ToolResponse):
+            chunk = to_chunk(returned)
+            return chunk.model_copy(update={"content": [*self.rest(), *chunk.content]})
+        if returned is not None:
+            # The value is the returned object: what was yielded is kept nowhere.
+            self._after_object = False
+            content = self._content(returned)
+            return ToolChunk(content=[*content, *self.rest()]).with_value(returned)
+        if self._items == [] and not self._own_chunks:
+            return to_chunk(None)
+        chunk = ToolChunk(content=self.rest(KEPT if self._items and not self._own_chunks else ""))
+        if not self._items:
+            return chunk
+        return chunk.with_value("".join(self._items) if self._all_text else self._items)
+
+    def rest(self, kept: str = "") -> list[TextBlock | DataBlock]:
+        """What was held back, below the count of what is missing."""
+        parts: list[str | DataBlock] = [*self._passed, *self._held]
+        if self._cut:
+            left_out = self._total - self._sent - self._held_chars
+            parts.insert(0, f" {left_out:,} of {self._total:,} characters left out{kept} …\n")
+        if self._pictures > MAX_PICTURES:
+            parts.append(f"\n… {self._pictures - MAX_PICTURES:,} more pictures left out …")
+        self._held.clear()
+        self._passed.clear()
+        return [part if isinstance(part, DataBlock) else TextBlock(text=part) for part in parts]
+
+    def _keep(self, item: object) -> None:
+        if self._items is None:
+            return
+        self._cost += ITEM_COST
+        if isinstance(item, str):
+            self._cost += len(item)
+        else:
+            self._all_text = False
+        if self._cost > MAX_KEPT:
+            self._items = None
+        else:
+            self._items.append(item)
+
+    def _own(self, chunk: ToolChunk) -> ToolChunk:
+        """A chunk that the function made: as it is while there is room, else its blocks in their turn."""
+        self._own_chunks = True
+        changes: dict[str, Any] = {"is_last": False} if chunk.is_last else {}
+        size = sum(len(block.text) for block in chunk.content if isinstance(block, TextBlock))
+        if size <= self._room and not self._held and not self._cut:
+            self._room -= size
+            self._total += size
+            self._sent += size
+            if chunk.content:
+                self._block = None
+                self._in_line = False
+        else:
+            content: list[TextBlock | DataBlock] = []
+            for block in chunk.content:
+                self._add(block.text if isinstance(block, TextBlock) else block, content)
+            changes["content"] = content
+        return chunk.model_copy(update=changes) if changes else chunk
+
+    def _content(self, item: object) -> list[TextBlock | DataBlock]:
+        content: list[TextBlock | DataBlock] = []
+        if isinstance(item, str):
+            # What follows an object's text isn't its continuation.
+            self._add(f"\n{item}" if self._after_object and self._in_line else item, content)
+            self._after_object = False
+            return content
+        for block in to_blocks(item, sys.maxsize):
+            if isinstance(block, TextBlock):
+                self._add(f"\n{block.text}" if self._in_line else block.text, content)
+                continue
+            if not isinstance(item, DataBlock | list | tuple):
+                self._pictures += 1
+                if self._pictures > MAX_PICTURES:
+                    continue
+            self._add(block, content)
+        self._after_object = True
+        return content
+
+    def _add(self, part: str | DataBlock, content: list[TextBlock | DataBlock]) -> None:
+        if isinstance(part, DataBlock):
+            self._block, self._in_line = None, False
+            if self._held or self._cut:
+                self._held.append(part)
+            else:
+                content.append(part)
+            return
+        if not part:
+            return
+        text = part if part.isascii() else clean(part)
+        size = len(text)
+        self._total += size
+        self._in_line = text[-1] != "\n"
+        if not self._held and not self._cut:
+            if size <= self._room:
+                self._room -= size
+                self._sent += size
+                content.append(self._text(text))
+                return
+            head, text = text[: self._room], text[self._room :]
+            self._sent += len(head)
+            self._room = 0
+            if head:
+                content.append(self._text(head))
+        self._hold(text)
+        if not self._cut and self._total > self._sent + self._held_chars:
+            # Said at once: an interrupted stream shows too that something is missing.
+            self._cut = True
+            content.append(self._text("\n…"))
+
+    def _text(self, text: str) -> TextBlock:
+        if self._block is None:
+            self._block = TextBlock(text=text)
+            return self._block
+        return self._block.model_copy(update={"text": text})
+
+    def _hold(self, text: str) -> None:
+        text = text[max(0, len(text) - self._tail) :]
+        self._held.append(text)
+        self._held_chars += len(text)
+        while self._held_chars > self._tail:
+            first = self._held.popleft()
+            if isinstance(first, DataBlock):
+                self._passed.append(first)
+                continue
+            over = self._held_chars - self._tail
+            self._held_chars -= min(over, len(first))
+            if over < len(first):
+                self._held.appendleft(first[over:])
+
+    def _progress(self, item: object) -> dict[str, Any]:
+        line = item.strip().rpartition("\n")[2][:MESSAGE_CHARS] if isinstance(item, str) else ""
+        return {"mcp_progress": {"progress": self._total, "total": None, "message": clean(line) or None}}
+
+
+class Breath:
+    """Tells when a stream that never waits should let the loop run."""
+
+    def __init__(self) -> None:
+        self._next = time.perf_counter() + BREATH
+
+    def due(self) -> bool:
+        """Whether it is time; the next time is counted from here."""
+        moment = time.perf_counter()
+        if moment < self._next:
+            return False
+        self._next = moment + BREATH
+        return True
+
+
+class Ended:
+    """A generator's end and return value, from a worker thread: StopIteration can't cross a future."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class Puller:
+    """Takes a generator's items in other threads, and closes it where nobody is inside."""
+
+    def __init__(self, generator: Generator[Any, Any, Any]) -> None:
+        self._generator = generator
+        self._lock = threading.Lock()
+        self._inside = False
+        self._left = False
+
+    def next(self) -> Any:
+        """The next item, or Ended; closes the generator where it was left meanwhile."""
+        if not self._enter():
+            return Ended(None)
+        try:
+            return next(self._generator)
+        except StopIteration as stop:
+            return Ended(stop.value)
+        finally:
+            if self._exit():
+                self._generator.close()
+
+    def leave(self) -> bool:
+        """Want no more items; tells, once, whether the generator is to be closed, else ``next`` closes it."""
+        with self._lock:
+            free = not self._inside and not self._left
+            self._left = True
+            return free
+
+    def _enter(self) -> bool:
+        with self._lock:
+            self._inside = not self._left
+            return self._inside
+
+    def _exit(self) -> bool:
+        with self._lock:
+            self._inside = False
+            return self._left
