@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, RootModel, Wi
 
 from nbtoolkit.exception import DeveloperOrientedException, ToolArgumentsError
 from nbtoolkit.schema import Signature, set_variable_resolver
+from nbtoolkit.tool import ParamsBase
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -565,6 +566,70 @@ def test_a_model_given_as_the_schema_hands_its_fields_to_the_function() -> None:
     assert tool(**arguments.bind()[1]) == ("x", 5)
     with pytest.raises(ToolArgumentsError, match="limit: got 0, expected integer"):
         signature.validate({"text": "x", "limit": 0})
+
+
+class Twig(BaseModel):
+    a: int
+    kids: list[Twig] = []
+
+
+class TwigParams(ParamsBase):
+    """A twig."""
+
+    a: int
+    kids: list[TwigParams] = Field(default_factory=list)
+
+
+def test_a_recursive_model_given_as_the_schema_is_an_object_at_first_sight() -> None:
+    def grow(a: int, kids: list[Twig]) -> Any:
+        return a, kids
+
+    signature = Signature(grow, input_schema=Twig)
+    schema = signature.input_schema
+    assert (schema["type"], schema["required"]) == ("object", ["a"])
+    assert schema["properties"]["kids"]["items"] == {"$ref": "#/$defs/Twig"}
+    jsonschema.Draft202012Validator(schema).validate({"a": 1, "kids": [{"a": 2}]})
+    call = signature.validate({"a": 1, "kids": [{"a": "2"}]})
+    assert call.json == {"a": 1, "kids": [{"a": 2, "kids": []}]}
+    assert grow(**call.bind()[1]) == (1, [Twig(a=2)])
+    with pytest.raises(ToolArgumentsError, match=r"kids\[0\].kids\[0\].a: missing, expected integer"):
+        signature.validate({"a": 1, "kids": [{"a": 2, "kids": [{}]}]})
+
+
+def test_params_base_gives_a_recursive_model_as_an_object_too() -> None:
+    schema = TwigParams.model_json_schema()
+    assert (schema["type"], schema["description"]) == ("object", "A twig.")
+    assert not schema.keys() & {"$ref", "title"}
+    jsonschema.Draft202012Validator(schema).validate({"a": 1, "kids": [{"a": 2}]})
+
+
+def test_a_model_that_gives_no_schema_is_refused_when_the_tool_is_made() -> None:
+    class Odd(BaseModel):
+        model_config = ConfigDict(arbitrary_types_allowed=True)
+        thing: types.SimpleNamespace
+
+    class Listed(RootModel[list[int]]):
+        pass
+
+    def use(thing: Any, **rest: Any) -> None: ...
+
+    with pytest.raises(DeveloperOrientedException, match="input_schema=Odd has no JSON schema"):
+        Signature(use, input_schema=Odd)
+    with pytest.raises(DeveloperOrientedException, match="input_schema=Listed isn't an object"):
+        Signature(use, input_schema=Listed)
+
+
+def test_a_model_given_as_the_schema_may_wait_for_a_class_of_a_later_cell() -> None:
+    cell: dict[str, Any] = {"BaseModel": BaseModel, "__name__": "later"}
+    exec("class Early(BaseModel):\n    late: 'Late'", cell)
+
+    def use(late: Any) -> Any:
+        return late
+
+    signature = Signature(use, input_schema=cell["Early"])
+    exec("class Late(BaseModel):\n    n: int", cell)
+    cell["Early"].model_rebuild(_types_namespace=cell)
+    assert signature.validate({"late": {"n": 1}}).bind()[1]["late"].n == 1
 
 
 def test_a_schema_whose_arguments_the_function_does_not_take_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from typing import TYPE_CHECKING, Any
@@ -22,14 +23,14 @@ class NoTitles(GenerateJsonSchema):
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own declaration
 
     def generate(self, schema: CoreSchema, mode: JsonSchemaMode = "validation") -> JsonSchemaValue:
-        """Drop the titles of enums, which pydantic adds last."""
+        """Drop the titles of enums, which pydantic adds last, and show a recursive model where only a reference to it is."""
         self._enums: set[str] = set()
         result = super().generate(schema, mode)
         if self._enums:
             for node in (result, *result.get("$defs", {}).values()):
                 if "enum" in node or "const" in node:
                     _drop_title(node, self._enums)
-        return result
+        return _shown_whole(result)
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
         """No titles made of field names."""
@@ -65,6 +66,19 @@ class NoTitles(GenerateJsonSchema):
         result = super().call_schema(schema)
         result.pop("title", None)
         return result
+
+
+def _shown_whole(schema: JsonSchemaValue) -> JsonSchemaValue:
+    """Put what the top level refers to there: a tool's arguments must be an object at first sight."""
+    definitions = schema.get("$defs", {})
+    for _ in range(len(definitions)):
+        reference = schema.get("$ref", "")
+        name = reference.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+        if not reference.startswith("#/$defs/") or name not in definitions:
+            break
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**copy.deepcopy(definitions[name]), **rest}
+    return schema
 
 
 def _without_name(result: JsonSchemaValue, cls: Any) -> JsonSchemaValue:

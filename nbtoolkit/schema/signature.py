@@ -12,9 +12,9 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError
 
-from nbtoolkit.exception import DeveloperOrientedException
+from nbtoolkit.exception import DeveloperOrientedException, ToolkitWarning
 from nbtoolkit.schema.hints import innermost
 from nbtoolkit.schema.parameters import Parameters
 
@@ -162,6 +162,23 @@ class Signature:
                 f"{self.name}: input_schema has {', '.join(map(repr, foreign))}, which the function doesn't take. "
                 "Rename them there or add **kwargs to the function."
             )
+        if isinstance(given, type):
+            self._build_early(given)
+
+    def _build_early(self, model: type[BaseModel]) -> None:
+        """Find out at registration what is wrong with a model; one that waits for a later class is built when it's used."""
+        try:
+            self._built()
+        except PydanticUndefinedAnnotation:
+            return
+        except PydanticUserError as error:
+            if error.code == "class-not-fully-defined":
+                return
+            reason = error.message.partition("\n")[0]
+            raise DeveloperOrientedException(
+                f"{self.name}: input_schema={model.__name__} has no JSON schema: {reason} Give a model of fields that JSON "
+                "carries."
+            ) from error
 
 
 def _own_name(func: Any) -> str:
@@ -192,4 +209,4 @@ def _warn(text: str) -> None:
     level, frame = 2, sys._getframe(1)  # noqa: SLF001 - the documented way to look at the caller
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("nbtoolkit."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warnings.warn(text, ToolkitWarning, stacklevel=level)
