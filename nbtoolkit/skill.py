@@ -182,14 +182,16 @@ _loaders: dict[str, LocalSkillLoader] = {}
 async def _skills_of(source: str | Path | Skill | SkillLoaderBase) -> list[Skill]:
     if isinstance(source, Skill):
         return [source]
+    # Not a loader's repr, which may hold its address.
+    where = repr(str(source)) if isinstance(source, str | os.PathLike) else type(source).__name__
     try:
         given: list[Any] = list(await _loader_of(source).list_skills())
     except Exception as error:  # noqa: BLE001 - whatever ails one loader must not take the others' skills with it
-        _warn(f"the skills of {source!r} are left out: {type(error).__name__}: {error}")
+        _warn(f"the skills of {where} are left out: {type(error).__name__}: {error}")
         return []
     skills = [each for each in given if isinstance(each, Skill)]
     if len(skills) < len(given):
-        _warn(f"{source!r} gave something else than Skill objects, which is left out")
+        _warn(f"{where} gave something else than Skill objects, which is left out")
     return skills
 
 

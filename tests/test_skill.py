@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nbtoolkit.message import ToolResultState
+from nbtoolkit.message import ToolCallBlock, ToolResultState
 from nbtoolkit.skill import LocalSkillLoader, Skill, SkillLoaderBase
+from nbtoolkit.state import AgentState
 from nbtoolkit.tool.group import ToolGroup
 from nbtoolkit.tool.toolkit import Toolkit
 
@@ -108,3 +109,102 @@ def test_of_two_skills_with_one_name_the_first_counts_and_it_is_said(tmp_path: P
     toolkit = Toolkit(skills_or_loaders=[make(tmp_path / "a"), make(tmp_path / "b", body="other")])
     with pytest.warns(RuntimeWarning, match="two skills are called 'plots'"):
         assert "# Plots" in toolkit.call_sync("Skill", skill="plots").text
+
+
+def listed(toolkit: Toolkit, groups: list[str] | None = None) -> list[str]:
+    return [schema["function"]["name"] for schema in toolkit.get_tool_schemas_sync(groups)]
+
+
+def test_the_viewer_is_listed_while_there_is_a_skill_to_view(tmp_path: Path) -> None:
+    extra = ToolGroup("extra", "Extra.", skills_or_loaders=[Skill("tables", "Tables.", "d", "# Tables")])
+    toolkit = Toolkit(skills_or_loaders=[tmp_path], tool_groups=[extra])
+    assert listed(toolkit) == ["reset_tools"]
+    assert listed(toolkit, ["extra"]) == ["reset_tools", "Skill"]
+    make(tmp_path / "a")
+    assert listed(toolkit) == ["reset_tools", "Skill"]
+
+
+def test_each_conversation_reads_the_skills_of_the_groups_that_it_switched_on() -> None:
+    extra = ToolGroup("extra", "Extra.", skills_or_loaders=[Skill("tables", "Tables.", "d", "# Tables")])
+    toolkit = Toolkit(skills_or_loaders=[Skill("plots", "Plots.", "d", "# Plots")], tool_groups=[extra])
+    other = AgentState()
+    other.tool_context.activated_groups.append("extra")
+
+    def read(state: AgentState | None) -> str:
+        block = ToolCallBlock(id="1", name="Skill", input='{"skill": "tables"}')
+        return toolkit.call_tool_sync(block, state).text
+
+    assert "# Tables" in read(other)
+    assert "Skill 'tables' not found" in read(None)
+    assert "tables" in asyncio.run(toolkit.get_skill_instructions(state=other))
+    assert "tables" in asyncio.run(toolkit.get_skill_instructions(["extra"]))
+    assert "tables" not in asyncio.run(toolkit.get_skill_instructions())
+
+
+class Broken(SkillLoaderBase):
+    """Gives what it was told to."""
+
+    def __init__(self, given: object) -> None:
+        self.given = given
+
+    async def list_skills(self) -> list[Skill]:
+        if isinstance(self.given, Exception):
+            raise self.given
+        return self.given  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (OSError("no network"), "the skills of Broken are left out: OSError: no network"),
+        (None, "the skills of Broken are left out: TypeError"),
+        (["plots"], "Broken gave something else than Skill objects"),
+    ],
+)
+def test_a_loader_that_fails_costs_its_own_skills_with_a_warning(given: object, said: str) -> None:
+    toolkit = Toolkit(skills_or_loaders=[Broken(given), Skill("plots", "Plots.", "d", "# Plots")])
+    with pytest.warns(RuntimeWarning, match=said):
+        assert listed(toolkit) == ["Skill"]
+    with pytest.warns(RuntimeWarning, match=said):
+        assert "- plots: Plots." in asyncio.run(toolkit.get_skill_instructions())
+
+
+def test_linked_folders_are_followed_and_circles_end(tmp_path: Path) -> None:
+    make(tmp_path / "shared" / "plots")
+    skills_folder = tmp_path / "skills"
+    make(skills_folder / "own", "tables")
+    (skills_folder / "plots").symlink_to(tmp_path / "shared" / "plots")
+    (skills_folder / "round").symlink_to(skills_folder)
+    found = skills(LocalSkillLoader(skills_folder, scan_subdir=True))
+    assert [(skill.name, skill.dir) for skill in found] == [
+        ("tables", str(skills_folder / "own")),
+        ("plots", str(skills_folder / "plots")),
+    ]
+
+
+def test_a_search_that_finds_no_end_is_cut_with_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbtoolkit.skill.MAX_FOLDERS", 3)
+    for name in "abcd":
+        make(tmp_path / name, name)
+    with pytest.warns(RuntimeWarning, match="only the first 3 folders below"):
+        assert [skill.name for skill in skills(LocalSkillLoader(tmp_path, scan_subdir=True))] == ["a", "b"]
+
+
+@pytest.mark.parametrize("wrong", [5, None, LocalSkillLoader])
+def test_what_no_skill_can_come_from_is_refused_at_once(wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"is no skill: expected a folder's path, a Skill or a SkillLoaderBase object"):
+        Toolkit(skills_or_loaders=[wrong])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="is no skill"):
+        ToolGroup("extra", "Extra.", skills_or_loaders=[wrong])  # type: ignore[list-item]
+
+
+def test_one_folder_must_be_in_a_list() -> None:
+    with pytest.raises(TypeError, match="'skills'; put it into a list"):
+        Toolkit(skills_or_loaders="skills")
+
+
+def test_two_skills_of_one_name_and_folder_are_told_of_unless_they_are_equal() -> None:
+    first, second = Skill("plots", "Plots.", "d", "one"), Skill("plots", "Plots.", "d", "two")
+    with pytest.warns(RuntimeWarning, match="two skills are called 'plots': the first counts"):
+        assert "one" in Toolkit(skills_or_loaders=[first, second]).call_sync("Skill", skill="plots").text
+    assert "one" in Toolkit(skills_or_loaders=[first, first]).call_sync("Skill", skill="plots").text

@@ -12,7 +12,9 @@ import pytest
 
 from nbtoolkit import hooks
 from nbtoolkit.message import ToolResultState
+from nbtoolkit.skill import Skill
 from nbtoolkit.tool.base import ToolBase
+from nbtoolkit.tool.bash import Bash
 from nbtoolkit.tool.function import FunctionTool, tool
 from nbtoolkit.tool.group import ToolGroup
 from nbtoolkit.tool.schemas import FORMATS
@@ -248,3 +250,142 @@ def test_nothing_warns_when_a_documented_function_is_registered() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Toolkit(tools=[load])
+
+
+# ---------------------------------------------------------------------- the same thing twice
+def test_the_same_thing_given_twice_is_one_tool() -> None:
+    made = FunctionTool(load)
+    for tools in ([load, load], [made, made], [made, load]):
+        toolkit = Toolkit(tools=tools)  # type: ignore[arg-type]
+        assert names(toolkit) == ["load"]
+        toolkit.remove_tool_sync("load")
+        assert names(toolkit) == []
+
+
+def test_what_replaces_itself_in_another_group_stays_where_it_was() -> None:
+    toolkit = Toolkit(tools=[load], tool_groups=[ToolGroup("more", "More.", tools=[FunctionTool(load)])])
+    assert names(toolkit) == ["reset_tools", "load"]
+    assert toolkit.group("more").tools == []
+    toolkit.register(load, "third")
+    assert [group.name for group in toolkit.tool_groups] == ["basic", "more"]
+
+
+def test_the_toolkits_own_names_are_kept_from_constructors_and_groups_too() -> None:
+    for name in ("reset_tools", "Skill"):
+        mine = FunctionTool(load, name=name)
+        with pytest.raises(ValueError, match="belongs to the toolkit's own tool"):
+            Toolkit(tools=[mine])
+        with pytest.raises(ValueError, match="belongs to the toolkit's own tool"):
+            Toolkit(tool_groups=[ToolGroup("more", "More.", tools=[mine])])
+
+
+# ---------------------------------------------------------------------- classes of tools
+def test_a_class_of_tools_that_needs_no_arguments_stands_for_one_of_them() -> None:
+    toolkit = Toolkit(tools=[Bash])
+    assert names(toolkit) == ["Bash"]
+    assert isinstance(toolkit.get_tool_sync("Bash"), Bash)
+
+
+def test_a_class_of_tools_that_needs_arguments_is_refused_in_one_line() -> None:
+    class Needs(Bash):
+        def __init__(self, database: str) -> None:
+            super().__init__()
+
+    with pytest.raises(TypeError, match=r"^Needs is a class of tools and needs arguments \(.*'database'.*\); give .*$"):
+        Toolkit(tools=[Needs])
+
+
+# ---------------------------------------------------------------------- all or nothing
+def test_a_group_that_cannot_come_in_whole_does_not_come_in() -> None:
+    toolkit = Toolkit(tools=[load])
+    bad = ToolGroup("more", "More.", tools=[FunctionTool(other), FunctionTool(other, name="load")])
+    with pytest.raises(ValueError, match="two different tools are called 'load'"):
+        toolkit.add_group(bad)
+    offline = ToolGroup("more", "More.", tools=[FunctionTool(other)], mcps=[Server("s", connected=False)])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="not connected"):
+        toolkit.add_group(offline)
+    assert [group.name for group in toolkit.tool_groups] == ["basic"]
+    assert names(toolkit) == ["load"]
+    assert toolkit.get_tool_sync("other") is None
+    assert len(bad.tools) == 2
+    toolkit.register(other)
+    assert names(toolkit) == ["load", "other"]
+
+
+def test_a_group_given_to_two_toolkits_is_each_ones_own() -> None:
+    given = ToolGroup("more", "More.", tools=[FunctionTool(load), FunctionTool(other)])
+    first, second = Toolkit(tool_groups=[given]), Toolkit(tool_groups=[given])
+    first.remove_tool_sync("load")
+    first.group("more").skills_or_loaders.append(Skill("plots", "Plots.", "d", ""))
+    assert names(first, ["more"]) == ["reset_tools", "Skill", "other"]
+    assert names(second, ["more"]) == ["reset_tools", "load", "other"]
+    assert [tool.name for tool in given.tools] == ["load", "other"]
+    assert second.group("more").skills_or_loaders == given.skills_or_loaders == []
+
+
+def test_several_tools_come_from_any_iterable() -> None:
+    several: Any
+    for several in ((each for each in [load, other]), {"a": load, "b": other}.values(), (load, other)):
+        toolkit = Toolkit()
+        toolkit.add_tool_sync(several)
+        assert names(toolkit) == ["load", "other"]
+
+
+def test_adding_several_adds_all_or_none() -> None:
+    toolkit = Toolkit(tools=[load])
+    with pytest.raises(TypeError, match="3 is no tool"):
+        toolkit.add_tool_sync([other, 3])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="two different tools"):
+        toolkit.add_tool_sync([Server("up"), other, FunctionTool(other, name="load")], "new")  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="'load' is no tool"):
+        toolkit.add_tool_sync("load")  # type: ignore[arg-type]
+    assert names(toolkit) == ["load"]
+    assert toolkit.mcps == []
+    assert len(toolkit.tool_groups) == 1
+
+
+def test_a_server_makes_its_group_as_a_function_does() -> None:
+    toolkit = Toolkit()
+    toolkit.add_tool_sync(Server("up"), "new")  # type: ignore[arg-type]
+    assert [client.name for client in toolkit.group("new").mcps] == ["up"]
+    assert names(toolkit, ["new"]) == ["reset_tools", "mcp__up__other"]
+
+
+def test_removing_several_removes_all_or_none() -> None:
+    toolkit = Toolkit(tools=[load, other], mcps=[Server("up")])  # type: ignore[list-item]
+    with pytest.raises(KeyError, match="'zzz'"):
+        toolkit.remove_tool_sync(["load", "up", "zzz"])
+    assert names(toolkit) == ["load", "other", "mcp__up__other"]
+    toolkit.remove_tool_sync(["load", "up", "load"])
+    assert names(toolkit) == ["other"]
+
+
+def test_a_function_under_a_servers_name_is_refused_whichever_comes_first() -> None:
+    taken = FunctionTool(load, name="mcp__up__other")
+    toolkit = Toolkit(mcps=[Server("up")])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match=r"could be called 'mcp__up__other'.*load.*MCP server up"):
+        toolkit.register(taken)
+    toolkit = Toolkit(tools=[taken])
+    with pytest.raises(ValueError, match="could be called 'mcp__up__other'"):
+        toolkit.add_tool_sync(Server("up"))  # type: ignore[arg-type]
+    assert names(toolkit) == ["mcp__up__other"]
+    toolkit.add_tool_sync(Server("u"))  # type: ignore[arg-type]
+
+
+def test_a_servers_tool_that_was_registered_by_itself_is_listed_once() -> None:
+    one = FunctionTool(other, name="mcp__up__other")
+    one.mcp_name = "up"
+    for first, second in ((one, Server("up")), (Server("up"), one)):
+        toolkit = Toolkit()
+        toolkit.add_tool_sync(first)  # type: ignore[arg-type]
+        toolkit.add_tool_sync(second)  # type: ignore[arg-type]
+        assert names(toolkit) == ["mcp__up__other"]
+        assert toolkit.get_tool_sync("mcp__up__other") is one
+
+
+def test_a_group_that_changes_its_description_changes_reset_tools() -> None:
+    toolkit = Toolkit(tool_groups=[ToolGroup("more", "Before.")])
+    names(toolkit)
+    toolkit.group("more").description = "After."
+    (schema,) = toolkit.get_tool_schemas_sync()
+    assert schema["function"]["parameters"]["properties"]["more"]["description"] == "After."
