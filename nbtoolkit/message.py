@@ -7,12 +7,9 @@ import os
 import time
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = [
     "Base64Source",
@@ -27,17 +24,13 @@ __all__ = [
 ]
 
 
-def _numbered() -> Iterator[str]:
-    # All of it runs in C: a chunk and each of its blocks take an id.
-    return map(f"{os.urandom(6).hex()}%08x".__mod__, itertools.count(1))
-
-
-_ids = _numbered()
+_prefix = os.urandom(6).hex()
+_count = itertools.count(1)
 
 
 def _reseed() -> None:
-    global _ids
-    _ids = _numbered()
+    global _prefix, _count
+    _prefix, _count = os.urandom(6).hex(), itertools.count(1)
 
 
 # A forked child would otherwise go on counting in its parent's name.
@@ -47,7 +40,7 @@ if hasattr(os, "register_at_fork"):
 
 def new_id() -> str:
     """An id unique among processes; a count behind a random prefix costs a tenth of a uuid4."""
-    return next(_ids)
+    return f"{_prefix}{next(_count)}"
 
 
 _written = (0, "")
