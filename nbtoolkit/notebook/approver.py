@@ -11,10 +11,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.notebook import scheduling
+from nbtoolkit.notebook import scheduling, tables
 from nbtoolkit.notebook.headless import Answers, policy_answer
 from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Question
 from nbtoolkit.notebook.text import bounded, settled, to_json, visible_text
@@ -58,11 +58,18 @@ class PendingCall:
     request: ApprovalRequest
     question: Question
     card: ApprovalCard
+    #: Displays that say its id, and below which requests; they go with the card.
+    lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
     @property
     def title(self) -> str:
         """What the call would do, in one line."""
         return self.card.title.plain
+
+    @property
+    def waits(self) -> str:
+        """The line that says its id."""
+        return f"{self.id} waits: {self.title}"
 
     @property
     def plain(self) -> str:
@@ -178,6 +185,8 @@ class InlineApprover:
             for number, parent in enumerate(call.question.shown_under, 1):
                 left = (record or {}) if number > 1 else {}
                 scheduling.publish(left, parent=parent, display_id=_display_id(call, number), update=True)
+            for line, parent in call.lines:
+                scheduling.publish({}, parent=parent, display_id=line, update=True)
         except Exception:
             # A card that can't be taken away must not cost the call its result.
             logger.warning("an approval card could not be closed", exc_info=True)
@@ -231,6 +240,16 @@ class InlineApprover:
         """Show the cards of all waiting calls once more, below ``parent`` or the running cell; says how many."""
         ids = [call.question.id for call in self.pending()]
         return scheduling.reshow(scheduling.origin().parent if parent is None else parent, ids)
+
+    def announce(self, parent: Mapping[str, Any] | None = None) -> bool:
+        """Say which calls wait, under which ids, in lines that go when they are answered; False outside a kernel."""
+        below = scheduling.origin().parent if parent is None else parent
+        for call in self.pending():
+            line = f"nbtoolkit-{call.question.id}-line-{len(call.lines) + 1}"
+            if not scheduling.publish(tables.message(call.waits), parent=below, display_id=line):
+                return False
+            call.lines.append((line, below))
+        return True
 
     @staticmethod
     def _answer(call: PendingCall, approval: Approval) -> None:

@@ -40,16 +40,18 @@ def _approver() -> InlineApprover:
 @action("pending")
 def pending(session: Session, command: Command) -> None:  # noqa: ARG001 - every action takes both
     """Show the waiting calls and their cards."""
-    approver = _approver()
-    session.show(_pending(approver, approver.show_again))
+    bundle = _pending(_approver(), None)
+    if bundle:
+        session.show(bundle)
 
 
-def _pending(approver: InlineApprover, show: Callable[[], object]) -> Mapping[str, str]:
+def _pending(approver: InlineApprover, parent: Mapping[str, Any] | None) -> Mapping[str, str]:
     waiting = approver.pending()
     if not waiting:
         return tables.message("No call waits for an answer.")
-    show()
-    return tables.message("; ".join(f"{call.id} waits: {call.title}" for call in waiting))
+    said = approver.announce(parent)
+    approver.show_again(parent)
+    return {} if said else tables.message("; ".join(call.waits for call in waiting))
 
 
 @action("approve", "reject")
@@ -98,7 +100,7 @@ def overtaking(code: str, parent: Mapping[str, Any]) -> Mapping[str, Any] | None
         command = parse(match[1], None, SPECS)
         approver = _approver()
         if command.name == "pending":
-            return _pending(approver, lambda: approver.show_again(parent))
+            return _pending(approver, parent)
         # No expression is evaluated here: the namespace is the waiting cell's.
         return _answer(approver, command, None)
     except CommandError as error:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from nbtoolkit.notebook import scheduling
+from nbtoolkit import hooks
+from nbtoolkit.notebook import questions, scheduling
 from nbtoolkit.notebook.answers import parse_answers
 from nbtoolkit.notebook.approver import FOR_THE_NEXT_RUN, VIEW, InlineApprover, PendingCall
 from nbtoolkit.notebook.headless import POLICY
@@ -280,6 +281,27 @@ def test_a_wrong_or_missing_id_is_said_with_those_that_there_are(screen: Screen)
         await asyncio.gather(*tasks)
 
     asyncio.run(both())
+
+
+def test_the_lines_that_say_what_waits_go_with_the_card(screen: Screen) -> None:
+    approver = InlineApprover()
+    parent = {"header": {"msg_id": "other"}}
+    said: list[str] = []
+
+    def act(call: PendingCall) -> None:
+        for _ in range(2):
+            assert questions.overtaking("%toolkit pending", parent) == {}
+        said.extend(card["text/plain"] for card in screen.cards if VIEW not in card)
+        approver.approve(call.id)
+
+    before, hooks.default_approver = hooks.default_approver, approver
+    try:
+        asked(approver, act)
+    finally:
+        hooks.default_approver = before
+    assert said == ["1 waits: summarise with species Gentoo, rows 5 and 1 more"] * 2
+    approver.ended("call-1")
+    assert screen.cards == []
 
 
 def test_a_lost_card_is_shown_again_and_its_record_takes_the_second_cards_place(screen: Screen) -> None:
