@@ -34,6 +34,7 @@ __all__ = [
     "ToolInterruptedError",
     "ToolJSONDecodeError",
     "ToolNotFoundError",
+    "ToolkitWarning",
 ]
 
 
@@ -92,6 +93,10 @@ class ToolArgumentsError(AgentOrientedException):
 
 class ToolInterruptedError(AgentOrientedException):
     """The call was stopped before it ended."""
+
+
+class ToolkitWarning(UserWarning):
+    """Something is left out or guessed; a notebook shows its text alone, without the place that a file has."""
 
 
 class SkillNotFoundError(AgentOrientedException):

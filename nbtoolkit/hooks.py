@@ -13,6 +13,7 @@ from nbtoolkit.permission.approval import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from contextlib import AbstractContextManager
 
     from nbtoolkit.permission.approval import Approver
     from nbtoolkit.tool.log import LogEntry
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.run import ToolCall
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["CallObserver", "default_approver", "drive", "get_toolkit", "observers", "origin", "place"]
+__all__ = ["CallObserver", "default_approver", "drive", "get_toolkit", "observers", "origin", "place", "stoppable"]
 
 T = TypeVar("T")
 
@@ -81,4 +82,6 @@ default_approver: Approver | None = None
 origin: Callable[[], Origin] = _origin
 # What the host needs to find the place of a call's output again; ToolCall.place keeps it.
 place: Callable[[], Any] = _nowhere
+# Stands around each run of a synchronous function in the calling thread; a stop there is raised as Interrupted.
+stoppable: Callable[[], AbstractContextManager[None]] | None = None
 observers: list[CallObserver] = []

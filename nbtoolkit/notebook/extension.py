@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit import hooks
 from nbtoolkit.mcp import changes, nested
 from nbtoolkit.mcp.interaction import set_host
-from nbtoolkit.notebook import magics, scheduling, tables
+from nbtoolkit.notebook import magics, scheduling
 from nbtoolkit.notebook.actions import withheld
 from nbtoolkit.notebook.approver import InlineApprover
 from nbtoolkit.notebook.definitions import DefinitionWatch
 from nbtoolkit.notebook.namespace import NotebookVariables
+from nbtoolkit.notebook.notices import show_line, show_warnings_as_lines
 from nbtoolkit.notebook.recorder import Recorder
 from nbtoolkit.notebook.server_questions import ServerQuestions
 from nbtoolkit.permission.approval import Origin
@@ -41,7 +42,10 @@ class Extension:
     def load(self) -> None:
         """Register with the hooks below, the shell and its namespace."""
         scheduling.install()
-        self._before = {name: getattr(hooks, name) for name in ("drive", "origin", "place", "default_approver")}
+        names = ("drive", "origin", "place", "stoppable", "default_approver")
+        self._before = {name: getattr(hooks, name) for name in names}
+        hooks.stoppable = scheduling.stoppable
+        self._undo_warnings = show_warnings_as_lines()
         hooks.drive = scheduling.drive
         hooks.origin = _origin
         hooks.place = scheduling.origin
@@ -59,8 +63,6 @@ class Extension:
 
     def _read_rules(self) -> None:
         """Take the rules of the project's file and the person's own, and say what of them doesn't hold."""
-        from IPython.display import display
-
         context = self._toolkit.state.permission_context
         context.working_directory = str(Path.cwd())
         store = Store(self._toolkit.grants, context.working_directory)
@@ -68,7 +70,7 @@ class Extension:
         store.apply(context)
         notes += withheld(store)
         for note in notes:
-            display(tables.message(note), raw=True)  # type: ignore[no-untyped-call]
+            show_line(note)
 
     def unload(self) -> None:
         """Take everything back, but what the user put in its place since."""
@@ -81,11 +83,12 @@ class Extension:
         hooks.observers.remove(self._recorder)
         changes.observers.remove(self._definitions)
         set_host(None)
-        nested.undo()
+        self._undo_warnings()
         for name, value in self._before.items():
             setattr(hooks, name, value)
         self._approver.close()
         scheduling.uninstall()
+        nested.undo()  # what was beneath the scheduling's own asyncio.run
 
     def _cell_ended(self, result: Any) -> None:  # noqa: ARG002 - IPython passes it
         self._toolkit.engine.end_cell()

@@ -26,7 +26,7 @@ from nbtoolkit.permission.approval import Approval, ApprovalRequest, ask
 from nbtoolkit.permission.rule import PermissionBehavior
 from nbtoolkit.schema.repair import parse_arguments
 from nbtoolkit.tool.base import ChunkStream, ToolBase, open_stream, wrap
-from nbtoolkit.tool.content import cut, to_blocks
+from nbtoolkit.tool.content import clean, cut, to_blocks
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.log import LogEntry
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
@@ -392,13 +392,15 @@ class ToolCall:
             text = _below(response, "The call was interrupted before it ended.")
             chunk = ToolChunk.of(text, ToolResultState.INTERRUPTED)
         else:
-            chunk = ToolChunk.of(_below(response, cut(own_lines(error))), ToolResultState.ERROR)
+            chunk = ToolChunk.of(_below(response, clean(cut(own_lines(error)))), ToolResultState.ERROR)
         response.append_chunk(chunk)
         if isinstance(error, KeyboardInterrupt | GeneratorExit):
             raise error
         if isinstance(error, asyncio.CancelledError):
             # Its own Stop is none from outside: whoever awaits the call goes on.
             if self._is_cancelled(error) and self._is_from_outside(error):
+                if isinstance(error, Interrupted):
+                    raise asyncio.CancelledError from None
                 raise error
             self._take_back()
             return chunk

@@ -35,6 +35,7 @@ from nbtoolkit.notebook.scheduling.people import (
     route,
 )
 from nbtoolkit.notebook.scheduling.question import Question, pending, reshow
+from nbtoolkit.notebook.scheduling.stop import stoppable
 from nbtoolkit.notebook.scheduling.typed import ask_by_input
 from nbtoolkit.notebook.scheduling.worker import run_in_worker, run_sync
 
@@ -62,5 +63,6 @@ __all__ = [
     "route",
     "run_in_worker",
     "run_sync",
+    "stoppable",
     "uninstall",
 ]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtoolkit.notebook.scheduling.driver import drive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable
 
 T = TypeVar("T")
 
@@ -28,17 +29,23 @@ def allow_nested_run() -> None:
     _original = original = asyncio.run
 
     @functools.wraps(original)
-    def run(main: Coroutine[Any, Any, T], **options: Any) -> T:
+    def run(main: Any, **options: Any) -> Any:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            result: T = original(main, **options)
-            return result
-        if not asyncio.iscoroutine(main):
-            raise ValueError(f"a coroutine was expected, got {main!r}")
-        return drive(main)
+            return original(main, **options)
+        if asyncio.iscoroutine(main):
+            return drive(main)
+        if inspect.isawaitable(main):
+            # As Python 3.14 takes it: a toolkit's call, say.
+            return drive(_awaited(main))
+        raise ValueError(f"a coroutine was expected, got {main!r}")
 
-    asyncio.run = run  # type: ignore[assignment]
+    asyncio.run = run
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
 
 
 def disallow_nested_run() -> None:
