@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import scheduling, tables
+from nbtoolkit.notebook.finish import finish
 from nbtoolkit.notebook.headless import Answers, policy_answer
 from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Question
 from nbtoolkit.notebook.text import bounded, settled, to_json, visible_text
@@ -50,7 +51,7 @@ FOR_THE_NEXT_RUN = "For runs without a person, plan answers with %toolkit answer
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PendingCall:
     """A call that waits for an answer, under the short id that ``%toolkit approve`` takes."""
 
@@ -123,20 +124,18 @@ class InlineApprover:
         try:
             approval = await scheduling.pose(question, timeout=self.ask_timeout)
         except NobodyAnswers:
-            self._take_away(call)
+            finish(lambda: self._take_away(call))
             raise
         except TimeoutError:
             approval = Approval.deny(f"Nobody answered within {self.ask_timeout:g} s.", by="policy")
         except BaseException:
-            call.card.settle("Interrupted")
-            self._hold(call)
+            finish(lambda: self._settle(call, "Interrupted"))
             raise
         finally:
             self._pending.pop(question.id, None)
         from nbtoolkit.notebook.widgets.card import settled_words
 
-        call.card.settle(settled_words(approval))
-        self._hold(call)
+        finish(lambda: self._settle(call, settled_words(approval)))
         return _bound(approval, request)
 
     def _open(self, request: ApprovalRequest, question: Question) -> PendingCall:
@@ -170,8 +169,11 @@ class InlineApprover:
         if self._toolkit is not None:
             self._toolkit.mode = mode
 
-    def _hold(self, call: PendingCall) -> None:
-        self._held.setdefault(call.request.id, []).append(call)
+    def _settle(self, call: PendingCall, words: str) -> None:
+        held = self._held.setdefault(call.request.id, [])
+        if call not in held:
+            held.append(call)
+        call.card.settle(words)
         while len(self._held) > MAX_HELD:
             self.ended(next(iter(self._held)))
 
@@ -193,8 +195,14 @@ class InlineApprover:
 
     def ended(self, call_id: str, record: Mapping[str, Any] | None = None) -> None:
         """The call's record is drawn below the asking cell: take its cards away."""
-        for call in self._held.pop(call_id, []):
-            self._take_away(call, record)
+        finish(lambda: self._let_go(call_id, record))
+
+    def _let_go(self, call_id: str, record: Mapping[str, Any] | None) -> None:
+        held = self._held.get(call_id, [])
+        while held:
+            self._take_away(held[0], record)
+            del held[0]
+        self._held.pop(call_id, None)
 
     def close(self) -> None:
         """Take all cards away; what still waits is denied."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import render, scheduling, tables
+from nbtoolkit.notebook.finish import finish
 
 if TYPE_CHECKING:
     from nbtoolkit.notebook.approver import InlineApprover
@@ -29,13 +30,22 @@ class Recorder:
 
     def ended(self, call: ToolCall, entry: LogEntry, response: ToolResponse) -> None:
         """Show the record first and close the card then, so that nothing jumps."""
-        bundle = render.record(entry, response)
         where = call.place
-        show(bundle, where)
-        if entry.note:
-            show(tables.message(entry.note), where)
-        response.recorded(_Shown(bundle, _cell(where)).again)
-        self._approver.ended(call.id, bundle)
+        shown: list[dict[str, str]] = []
+
+        def record() -> None:
+            if not shown:
+                bundle = render.record(entry, response)
+                show(bundle, where)
+                shown.append(bundle)
+            if entry.note and len(shown) == 1:
+                note = tables.message(entry.note)
+                show(note, where)
+                shown.append(note)
+            response.recorded(_Shown(shown[0], _cell(where)).again)
+            self._approver.ended(call.id, shown[0])
+
+        finish(record)
 
 
 class _Shown:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from nbtoolkit import hooks
-from nbtoolkit.notebook import questions, scheduling
+from nbtoolkit.notebook import questions, recorder, scheduling
 from nbtoolkit.notebook.answers import parse_answers
 from nbtoolkit.notebook.approver import FOR_THE_NEXT_RUN, VIEW, InlineApprover, PendingCall
 from nbtoolkit.notebook.headless import POLICY
+from nbtoolkit.notebook.recorder import Recorder
 from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Presence, Question
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
 from nbtoolkit.permission.rule import PermissionMode
 from nbtoolkit.tool.function import FunctionTool
+from nbtoolkit.tool.result import ToolResponse
 from nbtoolkit.tool.toolkit import Toolkit
-from tests.notebook.asking import request
+from tests.notebook.asking import entry, request
 
 LIMIT = 10
 
@@ -204,6 +207,60 @@ def test_an_interrupt_ends_the_wait_and_goes_on_up(screen: Screen) -> None:
         asyncio.run(main())
     assert approver.pending() == []
     assert "Interrupted" in cards[0].card._status.value
+
+
+class Stops:
+    """Something that is struck by so many stops, before or after its work, and then works."""
+
+    def __init__(self, act: Callable[..., Any], times: int = 2) -> None:
+        self.act = act
+        self.left = times
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.left -= 1
+        if self.left == 0:
+            self.act(*args, **kwargs)
+        if self.left >= 0:
+            raise KeyboardInterrupt
+        return self.act(*args, **kwargs)
+
+
+def test_a_second_stop_in_the_clean_up_leaves_no_card(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    approver = InlineApprover()
+
+    async def main() -> None:
+        task = asyncio.ensure_future(approver(request()))
+        await until(approver.pending)
+        card = approver.find().card
+        monkeypatch.setattr(card, "_open", Stops(card._open))
+        task.cancel()
+        await task
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    assert approver.pending() == []
+    monkeypatch.setattr(scheduling, "publish", Stops(screen.publish))
+    with pytest.raises(KeyboardInterrupt):
+        approver.ended("call-1")
+    assert screen.cards == []
+    assert "updated" in screen.log
+
+
+def test_a_stop_while_the_record_is_drawn_loses_neither_the_record_nor_the_cards_end(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approver = InlineApprover()
+    asked(approver, clicks("Deny"))
+    records: list[Any] = []
+    monkeypatch.setattr(recorder, "show", lambda bundle, _: records.append(bundle))
+    monkeypatch.setattr(recorder.render, "record", Stops(recorder.render.record))
+    monkeypatch.setattr(scheduling, "publish", Stops(screen.publish))
+    call: Any = SimpleNamespace(id="call-1", place=None)
+    noted = entry(note="kept for the cell only")
+    with pytest.raises(KeyboardInterrupt):
+        Recorder(approver).ended(call, noted, ToolResponse())
+    assert [bundle["text/plain"] for bundle in records][1:] == ["kept for the cell only"]
+    assert screen.cards == []
 
 
 def test_a_question_that_nobody_answers_in_time_is_denied(screen: Screen) -> None:

@@ -95,7 +95,7 @@ class ApprovalCard:
         self._counter = counter
         self._set_mode = set_mode
         self._kit = kit = Kit()
-        self._settled = False
+        self._settled = self._said = False
         line = card_title(request)
         shown = body(request)
         self.title = line
@@ -152,7 +152,7 @@ class ApprovalCard:
 
     def settle(self, text: str) -> None:
         """Say how it was answered, in the buttons' place; the card keeps its height."""
-        if self._settled:
+        if self._said:
             return
         self._settled = True
         self._open(None)
@@ -160,10 +160,12 @@ class ApprovalCard:
         self._status.value = f'<div role="status">{visible(text)}</div>'
         self._status.layout.visibility = "visible"
         self.view.remove_class("nbtk-pending")
+        # At the end, so that a call which a stop has cut short can be made again.
+        self._said = True
 
     def close(self) -> None:
         """Take the card away; a closed view takes no room."""
-        self._settled = True
+        self._settled = self._said = True
         self._kit.close()
 
     # ------------------------------------------------------------------------------------------------------- answers
