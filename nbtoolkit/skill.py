@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.exception import SkillNotFoundError
+from nbtoolkit.exception import SkillNotFoundError, ToolkitWarning
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.result import ToolChunk
@@ -146,7 +146,7 @@ def _split(text: str) -> tuple[str | None, str]:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=2)
+    warnings.warn(text, ToolkitWarning, stacklevel=2)
 
 
 async def load_skills(sources: Sequence[str | Path | Skill | SkillLoaderBase]) -> dict[str, Skill]:

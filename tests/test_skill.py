@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nbtoolkit.exception import ToolkitWarning
 from nbtoolkit.message import ToolCallBlock, ToolResultState
 from nbtoolkit.skill import LocalSkillLoader, Skill, SkillLoaderBase
 from nbtoolkit.state import AgentState
@@ -55,7 +56,7 @@ def test_a_broken_skill_costs_itself_with_a_warning(tmp_path: Path, text: bytes,
     make(tmp_path / "good")
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "SKILL.md").write_bytes(text)
-    with pytest.warns(RuntimeWarning, match=said):
+    with pytest.warns(ToolkitWarning, match=said):
         assert [skill.name for skill in skills(LocalSkillLoader(tmp_path, scan_subdir=True))] == ["plots"]
 
 
@@ -107,7 +108,7 @@ def test_a_folder_of_skills_may_be_given_whole(tmp_path: Path) -> None:
 
 def test_of_two_skills_with_one_name_the_first_counts_and_it_is_said(tmp_path: Path) -> None:
     toolkit = Toolkit(skills_or_loaders=[make(tmp_path / "a"), make(tmp_path / "b", body="other")])
-    with pytest.warns(RuntimeWarning, match="two skills are called 'plots'"):
+    with pytest.warns(ToolkitWarning, match="two skills are called 'plots'"):
         assert "# Plots" in toolkit.call_sync("Skill", skill="plots").text
 
 
@@ -163,9 +164,9 @@ class Broken(SkillLoaderBase):
 )
 def test_a_loader_that_fails_costs_its_own_skills_with_a_warning(given: object, said: str) -> None:
     toolkit = Toolkit(skills_or_loaders=[Broken(given), Skill("plots", "Plots.", "d", "# Plots")])
-    with pytest.warns(RuntimeWarning, match=said):
+    with pytest.warns(ToolkitWarning, match=said):
         assert listed(toolkit) == ["Skill"]
-    with pytest.warns(RuntimeWarning, match=said):
+    with pytest.warns(ToolkitWarning, match=said):
         assert "- plots: Plots." in asyncio.run(toolkit.get_skill_instructions())
 
 
@@ -186,7 +187,7 @@ def test_a_search_that_finds_no_end_is_cut_with_a_warning(tmp_path: Path, monkey
     monkeypatch.setattr("nbtoolkit.skill.MAX_FOLDERS", 3)
     for name in "abcd":
         make(tmp_path / name, name)
-    with pytest.warns(RuntimeWarning, match="only the first 3 folders below"):
+    with pytest.warns(ToolkitWarning, match="only the first 3 folders below"):
         assert [skill.name for skill in skills(LocalSkillLoader(tmp_path, scan_subdir=True))] == ["a", "b"]
 
 
@@ -205,6 +206,6 @@ def test_one_folder_must_be_in_a_list() -> None:
 
 def test_two_skills_of_one_name_and_folder_are_told_of_unless_they_are_equal() -> None:
     first, second = Skill("plots", "Plots.", "d", "one"), Skill("plots", "Plots.", "d", "two")
-    with pytest.warns(RuntimeWarning, match="two skills are called 'plots': the first counts"):
+    with pytest.warns(ToolkitWarning, match="two skills are called 'plots': the first counts"):
         assert "one" in Toolkit(skills_or_loaders=[first, second]).call_sync("Skill", skill="plots").text
     assert "one" in Toolkit(skills_or_loaders=[first, first]).call_sync("Skill", skill="plots").text

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtoolkit import hooks
-from nbtoolkit.exception import ToolGroupInactiveError, ToolNotFoundError
+from nbtoolkit.exception import ToolGroupInactiveError, ToolkitWarning, ToolNotFoundError
 from nbtoolkit.state import AgentState
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.group import BASIC, ResetTools, ToolGroup
@@ -282,7 +282,7 @@ class Registry:
         try:
             tools = await client.list_tools()
         except Exception as error:  # noqa: BLE001 - whatever ails one server must not take the others with it
-            warnings.warn(f"the MCP server {client.name!r} is left out: {error}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"the MCP server {client.name!r} is left out: {error}", ToolkitWarning, stacklevel=3)
             return ()
         # One that was registered by itself is listed where it was put.
         return [tool for tool in tools if tool.name not in self._index]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nbtoolkit import hooks
+from nbtoolkit.exception import ToolkitWarning
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.skill import Skill
 from nbtoolkit.tool.base import ToolBase
@@ -167,7 +168,7 @@ def test_a_stateful_server_must_be_connected_first() -> None:
 
 def test_a_server_that_is_down_costs_its_own_tools_with_a_warning() -> None:
     toolkit = Toolkit(tools=[load], mcps=[Server("down", down=True), Server("up")])  # type: ignore[list-item]
-    with pytest.warns(RuntimeWarning, match="'down' is left out: refused"):
+    with pytest.warns(ToolkitWarning, match="'down' is left out: refused"):
         assert names(toolkit) == ["load", "mcp__up__other"]
 
 
