@@ -203,7 +203,6 @@ def test_null_for_a_defaulted_argument_means_its_default(argument: str) -> None:
     ("hint", "sent", "read"),
     [
         (dt.datetime, "2024-01-02", "2024-01-02T00:00:00"),
-        (dt.datetime, 0, "1970-01-01T00:00:00Z"),
         (dt.timedelta, 90, "PT1M30S"),
         (int, "1_000", 1000),
         (bool, 0.0, False),
@@ -218,6 +217,92 @@ def test_what_only_pydantics_leniency_reads_is_written_as_it_was_read(hint: Any,
     assert arguments.json == {"x": read, "y": read}
     assert len(arguments.mended) >= 2
     assert Signature(one).validate(arguments.json).mended == ()
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+@pytest.mark.parametrize(
+    ("hint", "sent"),
+    [
+        (Literal[1, 2], True),
+        (Literal["a", 1], True),
+        (Literal[True], 1.5),
+        (Level, True),
+        (Level | None, True),
+        (list[Level], [1, True]),
+        (dt.datetime, 5),
+        (dt.datetime, "1700000000"),
+        (dt.datetime | None, 1.5),
+        (dt.date, 0),
+        (dt.date, "20240102"),
+        (dt.time, 30),
+        (list[dt.date], ["2024-01-02", "86400"]),
+    ],
+)
+def test_neither_truth_is_a_number_nor_a_number_a_point_in_time(hint: Any, sent: Any) -> None:
+    def one(x: Any) -> None: ...
+
+    def more(**more: Any) -> None: ...
+
+    one.__annotations__["x"] = more.__annotations__["more"] = hint
+    for function in (one, more):
+        with pytest.raises(ToolArgumentsError, match=r"x(\[1\])?: got"):
+            Signature(function).validate({"x": sent})
+
+
+def test_truth_and_numbers_stand_where_they_are_meant() -> None:
+    def use(
+        a: Literal[1, True],
+        b: dt.date | int,
+        c: Annotated[dt.datetime, BeforeValidator(lambda v: dt.datetime.fromtimestamp(v, dt.UTC))],
+        d: Literal[True] = True,
+        **rest: bool | Level,
+    ) -> None: ...
+
+    call = Signature(use).validate({"a": True, "b": 5, "c": 0, "d": 1, "z": True})
+    assert call.json["a"] is call.json["d"] is call.json["z"] is True
+    assert call.bind()[1]["b"] == 5
+    assert call.bind()[1]["c"] == dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def test_a_long_list_beside_a_date_is_looked_at_once() -> None:
+    def use(day: dt.date, numbers: list[float]) -> None: ...
+
+    call = Signature(use).validate({"day": "2024-01-02", "numbers": [0.5] * 50_000})
+    assert len(call.json["numbers"]) == 50_000
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_a_discriminator_in_the_wrong_case_is_mended(tagged: bool) -> None:
+    class Cat(BaseModel):
+        kind: Literal["cat"]
+        lives: int
+
+    class Dog(BaseModel):
+        kind: Literal["dog"]
+        name: str
+
+    def pet(animal: Any, more: list[Any] = []) -> None: ...  # noqa: B006
+
+    pets: Any = Annotated[Cat | Dog, Field(discriminator="kind")] if tagged else Cat | Dog
+    pet.__annotations__ |= {"animal": pets, "more": list[pets]}
+    call = Signature(pet).validate({"animal": {"kind": "CAT", "lives": 9}, "more": [{"kind": "Dog", "name": "Rex"}]})
+    assert call.bind()[1] == {"animal": Cat(kind="cat", lives=9), "more": [Dog(kind="dog", name="Rex")]}
+    assert call.json["animal"] == {"kind": "cat", "lives": 9}
+    assert len(call.mended) == 2
+
+
+@pytest.mark.parametrize("other", ["many", True])
+def test_only_what_is_wrong_is_told_when_something_else_could_be_read(other: Any) -> None:
+    def use(when: dt.datetime, number: int) -> None: ...
+
+    assert Signature(use).validate({"when": "2024-01-02", "number": 1}).json["when"] == "2024-01-02T00:00:00"
+    with pytest.raises(ToolArgumentsError) as caught:
+        Signature(use).validate({"when": "2024-01-02", "number": other})
+    assert [fault.partition(":")[0] for fault in caught.value.faults] == ["number"]
 
 
 def test_null_where_null_is_meant_stays() -> None:

@@ -95,7 +95,8 @@ def json_types(hint: Any) -> set[Any]:
     if origin in (Union, types.UnionType):
         return {kind for member in members for kind in json_types(member)}
     if origin is Literal:
-        return {type(value) if type(value) in _SCALARS else None for value in members}
+        # Python's True equals 1, so numbers are compared where the JSON is at hand.
+        return {str if type(value) is str else None for value in members}
     if origin is list or (origin is dict and members[0] is str):
         inner = json_types(members[-1])
         return {None} if list in inner else {list, *inner}

@@ -7,12 +7,11 @@ validated as it is; any other goes through its JSON text.
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 from typing import Any
 
 import typing_extensions as te
-from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import to_json
 
@@ -20,10 +19,12 @@ from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.schema.arguments import Arguments, Binder
 from nbtoolkit.schema.build import Built, build, json_types
 from nbtoolkit.schema.defaults import JSON_TYPES, MISSING, default_json
+from nbtoolkit.schema.exact import inexact, with_own_reading
 from nbtoolkit.schema.fault import Problem
+from nbtoolkit.schema.fields import aliases_of, fields_of, key_of
 from nbtoolkit.schema.generate import NoTitles, strict_json
 from nbtoolkit.schema.hints import has_variable
-from nbtoolkit.schema.parameters import EXTRAS, Parameter, Parameters
+from nbtoolkit.schema.parameters import EXTRAS, Parameters
 from nbtoolkit.schema.settle import Settler, changing_fields
 from nbtoolkit.schema.validator import Outcome, TextValidator, name_odd_floats
 from nbtoolkit.schema.variables import NAME_OF_VARIABLE, as_handle, get_variable_resolver, result_handle
@@ -44,10 +45,10 @@ class ParametersValidator(TextValidator):
         plain: dict[str, Any] = {}
         fields: dict[str, tuple[Any, bool]] = {}
         for parameter in parameters.visible:
-            for name, hint, required in _fields(parameter):
+            for name, hint, required in fields_of(parameter):
                 self._hints[name] = hint
                 fields[name] = (hint, required)
-                self._keys[name] = name if name == EXTRAS else _key(name, hint)
+                self._keys[name] = name if name == EXTRAS else key_of(name, hint)
             if parameter.default is not MISSING and not isinstance(parameter.default, FieldInfo):
                 plain[parameter.name] = parameter.default
         built = build(fields)
@@ -89,8 +90,11 @@ class ParametersValidator(TextValidator):
         self._loose: Built | None = None
         self._changing = _changing(built, self._hints)
         self._settlers: dict[str, Settler] = {}
+        self.free = _with_own_reading(built, self._keys)
         self._aliases = {
-            alias: self._keys[name] for name, hint in self._hints.items() for alias in _aliases(hint, self._keys[name])
+            alias: self._keys[name]
+            for name, hint in self._hints.items()
+            for alias in aliases_of(hint, self._keys[name])
         }
         self._validate_python = built.validator.validate_python
         # Whether a valid call's values are their own JSON; lists and dicts among them are copied.
@@ -166,6 +170,13 @@ class ParametersValidator(TextValidator):
             if handles:
                 return self._check_handles(data, handles, outcome)
         return outcome
+
+    def inexact(self, data: dict[str, Any]) -> list[Problem]:
+        """What pydantic takes and the schema doesn't."""
+        if EXTRAS not in self._hints:
+            return super().inexact(data)
+        free = {*self.free, *data[EXTRAS]} if EXTRAS in self.free else self.free
+        return inexact(self.schema, {**data[EXTRAS], **data}, free) if self.is_loose else []
 
     def _check_handles(self, data: dict[str, Any], handles: dict[str, int], outcome: Outcome) -> Outcome:
         """Check the objects that handles name, and the rest without them."""
@@ -268,6 +279,8 @@ class ModelValidator(TextValidator):
         self._parameters = parameters
         self._model = model
         built = build({"model": (model, True)})
+        own = _with_own_reading(built, {"model": "model"})
+        self.free = frozenset(schema.get("properties", ())) if own else own
         self._settler = Settler(Built(adapter.validator, raw, adapter)) if _changing(built, {"model": model}) else None
 
     def finish(self, data: dict[str, Any], outcome: Outcome, mended: list[str], odd: bool) -> Arguments:
@@ -297,41 +310,7 @@ class ModelValidator(TextValidator):
         return self._parameters
 
 
-# ------------------------------------------------------------------------------------------------------------ fields
-
-
-def _fields(parameter: Parameter) -> list[tuple[str, Any, bool]]:
-    """The fields that a parameter gives: name, hint, whether a call must hold it."""
-    if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-        if isinstance(parameter.hint, dict):
-            return [(name, hint, required) for name, (hint, required) in parameter.hint.items()]
-        return [(EXTRAS, dict[str, Any] if parameter.hint is Any else parameter.hint, False)]
-    if parameter.kind is inspect.Parameter.VAR_POSITIONAL and parameter.hint is Any:
-        return [(parameter.name, list[Any], False)]
-    return [(parameter.name, parameter.field, parameter.required)]
-
-
-def _key(name: str, hint: Any) -> str:
-    """The name that JSON has for a field: an alias where ``Field()`` gives one."""
-    for info in getattr(hint, "__metadata__", ()):
-        if isinstance(info, FieldInfo):
-            alias = info.validation_alias or info.alias
-            if isinstance(alias, AliasChoices):
-                alias = next((choice for choice in alias.choices if isinstance(choice, str)), None)
-            if isinstance(alias, str):
-                return alias
-    return name
-
-
-def _aliases(hint: Any, key: str) -> list[str]:
-    """Other names under which JSON may hold a field."""
-    return [
-        choice
-        for info in getattr(hint, "__metadata__", ())
-        if isinstance(info, FieldInfo) and isinstance(info.validation_alias, AliasChoices)
-        for choice in info.validation_alias.choices
-        if isinstance(choice, str) and choice != key
-    ]
+# ----------------------------------------------------------------------------------------------------------- helpers
 
 
 def _rename(data: dict[str, Any], aliases: dict[str, str]) -> None:
@@ -345,6 +324,15 @@ def _changing(built: Built, hints: Mapping[str, Any]) -> frozenset[str]:
         return frozenset()
     found = changing_fields(built.adapter.core_schema)
     return frozenset(hints) if found is None else found
+
+
+def _with_own_reading(built: Built, keys: Mapping[str, str]) -> frozenset[str]:
+    """The arguments that a validator of the person's own reads."""
+    if built.adapter is None:
+        return frozenset()
+    core = built.adapter.core_schema
+    fields = core["fields"] if core["type"] == "typed-dict" else dict.fromkeys(keys, core)
+    return frozenset(key for name, key in keys.items() if with_own_reading(fields[name]))
 
 
 def _unpacked(problem: Problem) -> Problem:

@@ -17,7 +17,21 @@ from nbtoolkit.schema.variables import as_handle
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Path", "Problem", "describe", "fault_text", "faults", "mend", "nodes_at", "path_text", "put", "replace"]
+__all__ = [
+    "Path",
+    "Problem",
+    "choices_of",
+    "describe",
+    "fault_text",
+    "faults",
+    "mend",
+    "nodes_at",
+    "nodes_below",
+    "path_text",
+    "put",
+    "replace",
+    "types_of",
+]
 
 Path = tuple[str | int, ...]
 
@@ -55,8 +69,13 @@ def nodes_at(root: dict[str, Any], path: Path) -> list[dict[str, Any]]:
     """The schemas that rule the value at a path, references and unions unfolded."""
     nodes = _unfold(root, [root])
     for part in path:
-        nodes = _unfold(root, [child for node in nodes for child in _children(node, part)])
+        nodes = nodes_below(root, nodes, part)
     return nodes
+
+
+def nodes_below(root: dict[str, Any], nodes: list[dict[str, Any]], part: str | int) -> list[dict[str, Any]]:
+    """The schemas that rule one item of a value that ``nodes`` rule."""
+    return _unfold(root, [child for node in nodes for child in _children(node, part)])
 
 
 def _children(node: dict[str, Any], part: str | int) -> Iterator[Any]:
@@ -103,7 +122,8 @@ def _referred(root: dict[str, Any], reference: str) -> Any:
     return node
 
 
-def _types(nodes: list[dict[str, Any]]) -> set[str]:
+def types_of(nodes: list[dict[str, Any]]) -> set[str]:
+    """The types that schemas name."""
     types: set[str] = set()
     for node in nodes:
         kind = node.get("type", ())
@@ -111,7 +131,8 @@ def _types(nodes: list[dict[str, Any]]) -> set[str]:
     return types
 
 
-def _choices(nodes: list[dict[str, Any]]) -> list[Any]:
+def choices_of(nodes: list[dict[str, Any]]) -> list[Any]:
+    """The values that schemas list."""
     choices: list[Any] = []
     for node in nodes:
         if isinstance(node.get("enum"), list):
@@ -132,7 +153,7 @@ _LIMITS = (
 def describe(root: dict[str, Any], nodes: list[dict[str, Any]], depth: int = 0) -> str:
     """What a value must be, for a reader."""
     words: list[str] = []
-    if choices := _choices(nodes):
+    if choices := choices_of(nodes):
         shown = ", ".join(_shown(choice) for choice in choices[:20])
         words.append(f"one of {shown}{', …' if len(choices) > 20 else ''}" if len(choices) > 1 else shown)
     for node in nodes:
@@ -307,7 +328,7 @@ def put(data: Any, path: Path, value: Any) -> bool:
 def candidates(value: Any, root: dict[str, Any], path: Path) -> list[Any]:
     """What a wrong value may have meant, the likeliest first."""
     nodes = nodes_at(root, path)
-    types = _types(nodes)
+    types = types_of(nodes)
     found: list[Any] = []
     if as_handle(value) is not None:
         # A result that doesn't fit; nothing else was meant.
@@ -319,7 +340,9 @@ def candidates(value: Any, root: dict[str, Any], path: Path) -> list[Any]:
             found.append(_DROP)
         if value is None:
             return found
-    found.extend(choice for choice in _choice(value, _choices(nodes)) if choice != value)
+    found.extend(choice for choice in _choice(value, choices_of(nodes)) if choice != value)
+    if isinstance(value, dict):
+        found.extend(_named(value, root, path, nodes))
     if isinstance(value, str):
         found.extend(_from_text(value, types, nodes))
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -345,13 +368,24 @@ def _choice(value: Any, choices: list[Any]) -> Iterator[Any]:
             yield choice
 
 
+def _named(
+    value: dict[str, Any], root: dict[str, Any], path: Path, nodes: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """An object with its discriminator written as the branches of the union write it."""
+    for name in dict.fromkeys(name for node in nodes for name in node.get("properties", ())):
+        said = value.get(name)
+        choices = choices_of(nodes_at(root, (*path, name))) if isinstance(said, str) else []
+        if choices and said not in choices:
+            yield from ({**value, name: choice} for choice in _choice(said, choices))
+
+
 def _from_number(value: Any, types: set[str], nodes: list[dict[str, Any]]) -> Iterator[Any]:
     if "integer" in types and isinstance(value, float) and value.is_integer():
         yield int(value)
     if "boolean" in types and value in (0, 1):
         yield bool(value)
     # A number isn't how a date or a path is written.
-    if isinstance(value, int) and any("string" in _types([node]) and "format" not in node for node in nodes):
+    if isinstance(value, int) and any("string" in types_of([node]) and "format" not in node for node in nodes):
         yield str(value)
 
 

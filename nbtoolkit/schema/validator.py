@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails, PydanticSerializationError, from_json, t
 from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.schema.arguments import Arguments, Binder
 from nbtoolkit.schema.defaults import has_nested_defaults, overlay, property_names
+from nbtoolkit.schema.exact import inexact, is_loose
 from nbtoolkit.schema.fault import Path, Problem, faults, mend, path_text, replace
 from nbtoolkit.schema.variables import find_name
 
@@ -57,6 +58,8 @@ class TextValidator:
         self._adapter = built.adapter
         self._validate_json = built.validator.validate_json
         self._fills = built.adapter is not None and has_nested_defaults(built.raw)
+        self.is_loose = is_loose(schema)
+        self.free: frozenset[str] = frozenset()
         self._known = property_names(built.raw) if self._fills else frozenset()
 
     def validate(self, arguments: Mapping[str, Any]) -> Arguments:
@@ -77,8 +80,12 @@ class TextValidator:
             value = self._validate_json(to_json(data) if text is None else text, strict=strict, context=found)
         except ValidationError as error:
             details = error.errors(include_url=False, include_context=False)
-            return Outcome(None, [problem_of(detail, data) for detail in details], found)
-        return Outcome(value, [], found)
+            return Outcome(None, [problem_of(detail, data) for detail in details] + self.inexact(data), found)
+        return Outcome(value, self.inexact(data), found)
+
+    def inexact(self, data: dict[str, Any]) -> list[Problem]:
+        """What pydantic takes and the schema doesn't."""
+        return inexact(self.schema, data, self.free) if self.is_loose else []
 
     def _mend(self, data: dict[str, Any], outcome: Outcome) -> tuple[Outcome, list[str]]:
         last = [outcome]
@@ -91,13 +98,20 @@ class TextValidator:
         problems, notes = mend(self.schema, data, outcome.problems, check)
         if not problems:
             return last[0], notes
+        refused: list[Problem] = []
         if not any(_truth_for_number(problem) for problem in problems):
             # A validator of the person's own may have meant just what was sent.
             for attempt, found, said in ((data, problems, notes), (sent, outcome.problems, [])):
                 lenient = self.check(attempt, strict=False)
                 if not lenient.problems:
                     return self._settle(data, attempt, lenient, found, said)
-        raise self.refusal(problems)
+                refused = refused or lenient.problems
+        else:
+            refused = self.check(data, strict=False).problems
+        # What leniency would take is no fault of the call.
+        paths = {problem.path for problem in refused}
+        at_fault = [problem for problem in problems if problem.path in paths or _truth_for_number(problem)]
+        raise self.refusal(at_fault or problems)
 
     def _settle(
         self,
