@@ -88,7 +88,9 @@ class ServerQuestions:
 
     async def sign_in(self, request: SignIn) -> str | None:
         """Show the link; the address that the browser ended at is typed, or comes by itself."""
-        text = "Open the link, sign in, and give the address that your browser ended at, where that page can't be shown."
+        text = (
+            "Open the link, sign in, and give the address that your browser ended at, where that page can't be shown."
+        )
         schema = {"properties": {"url": {"type": "string"}, "address": {"type": "string", "description": text}}}
         tool = _Question(request.server, "sign_in", text, schema)
         approval = await self._ask(tool, {"url": request.url, "address": ""}, f"wants to know who you are. {text}")
