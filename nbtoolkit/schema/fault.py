@@ -1,8 +1,7 @@
-"""What is wrong with an argument, in words, and how a model's usual slips are mended.
+"""What is wrong with an argument, in words.
 
 Both validators (pydantic's for functions, jsonschema's for servers' tools) report `Problem`s; what was expected is read
-from the JSON schema at the problem's path, so that both speak alike. `mend` only ever changes the JSON at a path that
-was found wrong, to a value that the validator then accepts.
+from the JSON schema at the problem's path, so that both speak alike.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nbtoolkit.schema.variables import as_handle
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 __all__ = [
     "Path",
@@ -24,12 +21,10 @@ __all__ = [
     "describe",
     "fault_text",
     "faults",
-    "mend",
     "nodes_at",
     "nodes_below",
     "path_text",
-    "put",
-    "replace",
+    "shown",
     "types_of",
 ]
 
@@ -37,18 +32,9 @@ Path = tuple[str | int, ...]
 
 # A schema's references may run in circles or branch without end.
 _MAX_NODES = 200
-# More problems than this are not mended one by one.
-_MAX_MENDED = 1_000
-_MAX_ROUNDS = 12
 _MAX_FAULTS = 20
 _MAX_SHOWN = 80
-_DROP: Any = object()
 
-_TRUE = frozenset({"true", "yes", "on", "y", "t", "1"})
-_FALSE = frozenset({"false", "no", "off", "n", "f", "0"})
-_NULL = frozenset({"null", "none"})
-_INTEGER = re.compile(r"[+-]?\d{1,4000}\Z")
-_NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?\Z")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
 
 
@@ -154,8 +140,8 @@ def describe(root: dict[str, Any], nodes: list[dict[str, Any]], depth: int = 0) 
     """What a value must be, for a reader."""
     words: list[str] = []
     if choices := choices_of(nodes):
-        shown = ", ".join(_shown(choice) for choice in choices[:20])
-        words.append(f"one of {shown}{', …' if len(choices) > 20 else ''}" if len(choices) > 1 else shown)
+        listed = ", ".join(shown(choice) for choice in choices[:20])
+        words.append(f"one of {listed}{', …' if len(choices) > 20 else ''}" if len(choices) > 1 else listed)
     for node in nodes:
         kind = node.get("type", "object" if "properties" in node else "array" if "items" in node else None)
         if "enum" in node or "const" in node or kind is None:
@@ -185,11 +171,12 @@ def path_text(path: Path) -> str:
         elif _IDENTIFIER.match(part) and len(part) <= _MAX_SHOWN:
             text += f".{part}" if text else part
         else:
-            text += f"[{_shown(part)}]" if text else _shown(part)
+            text += f"[{shown(part)}]" if text else shown(part)
     return text or "the arguments"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as JSON, cut where it is long."""
     try:
         # Only as much as is shown is worth writing out.
         text = json.dumps(
@@ -214,9 +201,9 @@ def fault_text(root: dict[str, Any], problem: Problem) -> str:
     if problem.kind == "missing":
         return f"{where}: missing{expected}"
     if problem.kind == "key":
-        return f"{where}: wrong key {_shown(problem.value)}: {problem.reason}"
+        return f"{where}: wrong key {shown(problem.value)}: {problem.reason}"
     reason = f" ({problem.reason})" if problem.reason and not (problem.told and expected) else ""
-    return f"{where}: got {_shown(problem.value)}{expected}{reason}"
+    return f"{where}: got {shown(problem.value)}{expected}{reason}"
 
 
 def faults(root: dict[str, Any], problems: list[Problem]) -> list[str]:
@@ -234,183 +221,3 @@ def faults(root: dict[str, Any], problems: list[Problem]) -> list[str]:
     if len(grouped) > _MAX_FAULTS:
         texts.append(f"… and {len(grouped) - _MAX_FAULTS} more")
     return texts
-
-
-# ------------------------------------------------------------------------------------------------------- mending
-
-
-def mend(
-    root: dict[str, Any], data: Any, problems: list[Problem], check: Callable[[Any], list[Problem]]
-) -> tuple[list[Problem], list[str]]:
-    """Mend ``data`` in place; returns the problems that are left and what was mended, in words."""
-    tries: dict[Path, _Try] = {}
-    notes: dict[Path, str] = {}
-    for _ in range(_MAX_ROUNDS):
-        moved: list[Path] = []
-        restored = False
-        if len(problems) > _MAX_MENDED:
-            break
-        for problem in sorted(problems, key=lambda p: -len(p.path)):
-            path = problem.path
-            if problem.kind not in ("wrong", "missing") or any(p[: len(path)] == path for p in moved):
-                continue
-            if problem.kind == "missing" and path not in tries:
-                continue
-            this = tries.get(path)
-            if this is None:
-                this = tries[path] = _Try(problem.value, candidates(problem.value, root, path))
-            if not this.left:
-                restored |= this.applied and put(data, path, this.original)
-                this.applied = False
-                notes.pop(path, None)
-                continue
-            new = this.left.pop(0)
-            if put(data, path, new):
-                this.applied = True
-                moved.append(path)
-                said = "left out" if new is _DROP else _shown(new)
-                notes[path] = f"{path_text(path)}: {_shown(this.original)} read as {said}"
-        if not moved and not restored:
-            break
-        problems = check(data)
-        if not problems:
-            break
-    return problems, list(notes.values())
-
-
-class _Try:
-    """The values that may be meant at one path."""
-
-    __slots__ = ("applied", "left", "original")
-
-    def __init__(self, original: Any, left: list[Any]) -> None:
-        self.original = original
-        self.left = left
-        self.applied = False
-
-
-def replace(data: Any, path: Path, source: Any) -> str:
-    """Put what ``source`` has at a path there, and say so in words; nothing where it has nothing else."""
-    old = data
-    try:
-        for part in path:
-            old, source = old[part], source[part]
-    except (KeyError, IndexError, TypeError):
-        return ""
-    if not path or (type(old) is type(source) and old == source) or not put(data, path, source):
-        return ""
-    return f"{path_text(path)}: {_shown(old)} read as {_shown(source)}"
-
-
-def put(data: Any, path: Path, value: Any) -> bool:
-    """Put a value at a path, in place; tells whether there is such a place."""
-    if not path:
-        return False
-    node = data
-    for part in path[:-1]:
-        try:
-            node = node[part]
-        except (KeyError, IndexError, TypeError):
-            return False
-    last: Any = path[-1]
-    if isinstance(node, dict):
-        if value is _DROP:
-            node.pop(last, None)
-        else:
-            node[last] = value
-        return True
-    if isinstance(node, list) and isinstance(last, int) and last < len(node) and value is not _DROP:
-        node[last] = value
-        return True
-    return False
-
-
-def candidates(value: Any, root: dict[str, Any], path: Path) -> list[Any]:
-    """What a wrong value may have meant, the likeliest first."""
-    nodes = nodes_at(root, path)
-    types = types_of(nodes)
-    found: list[Any] = []
-    if as_handle(value) is not None:
-        # A result that doesn't fit; nothing else was meant.
-        return []
-    if value is None or (isinstance(value, str) and value.strip().lower() in _NULL):
-        if value is not None and "null" in types:
-            found.append(None)
-        elif _may_be_left_out(root, path):
-            found.append(_DROP)
-        if value is None:
-            return found
-    found.extend(choice for choice in _choice(value, choices_of(nodes)) if choice != value)
-    if isinstance(value, dict):
-        found.extend(_named(value, root, path, nodes))
-    if isinstance(value, str):
-        found.extend(_from_text(value, types, nodes))
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        found.extend(_from_number(value, types, nodes))
-    if "array" in types and not isinstance(value, list) and value != "":
-        found.append([value])
-    return found
-
-
-def _may_be_left_out(root: dict[str, Any], path: Path) -> bool:
-    return bool(path) and any(
-        path[-1] in node.get("properties", ()) and path[-1] not in node.get("required", ())
-        for node in nodes_at(root, path[:-1])
-    )
-
-
-def _choice(value: Any, choices: list[Any]) -> Iterator[Any]:
-    if isinstance(value, (dict, list)):
-        return
-    written = str(value).strip().casefold()
-    for choice in choices:
-        if choice is not None and not isinstance(choice, (dict, list)) and str(choice).casefold() == written:
-            yield choice
-
-
-def _named(
-    value: dict[str, Any], root: dict[str, Any], path: Path, nodes: list[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """An object with its discriminator written as the branches of the union write it."""
-    for name in dict.fromkeys(name for node in nodes for name in node.get("properties", ())):
-        said = value.get(name)
-        choices = choices_of(nodes_at(root, (*path, name))) if isinstance(said, str) else []
-        if choices and said not in choices:
-            yield from ({**value, name: choice} for choice in _choice(said, choices))
-
-
-def _from_number(value: Any, types: set[str], nodes: list[dict[str, Any]]) -> Iterator[Any]:
-    if "integer" in types and isinstance(value, float) and value.is_integer():
-        yield int(value)
-    if "boolean" in types and value in (0, 1):
-        yield bool(value)
-    # A number isn't how a date or a path is written.
-    if isinstance(value, int) and any("string" in types_of([node]) and "format" not in node for node in nodes):
-        yield str(value)
-
-
-def _from_text(value: str, types: set[str], nodes: list[dict[str, Any]]) -> Iterator[Any]:
-    text = value.strip()
-    if "integer" in types and _INTEGER.match(text):
-        yield int(text)
-    if "number" in types and text in ("NaN", "Infinity", "-Infinity"):
-        yield float(text)
-    if types & {"number", "integer"} and _NUMBER.match(text):
-        number = float(text)
-        if "number" in types:
-            yield int(text) if _INTEGER.match(text) else number
-        elif number.is_integer():
-            yield int(number)
-    if "boolean" in types and text.lower() in _TRUE | _FALSE:
-        yield text.lower() in _TRUE
-    wanted: tuple[type, ...] = tuple(kind for name, kind in (("array", list), ("object", dict)) if name in types)
-    if wanted and text[:1] in ("{", "[", "`"):
-        from nbtoolkit.schema.repair import read_json
-
-        read: Any = read_json(text)
-        if isinstance(read, wanted):
-            yield read
-    if any(node.get("contentEncoding") == "base64" for node in nodes):
-        import base64
-
-        yield base64.b64encode(value.encode()).decode()

@@ -18,7 +18,8 @@ from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_sc
 from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.schema.arguments import Arguments
 from nbtoolkit.schema.defaults import MISSING
-from nbtoolkit.schema.fault import Path, Problem, faults, mend, nodes_at
+from nbtoolkit.schema.fault import Path, Problem, faults, nodes_at
+from nbtoolkit.schema.mend import mend
 from nbtoolkit.schema.quick import quick_validator
 from nbtoolkit.schema.validator import name_odd_floats, problem_of, read_arguments
 

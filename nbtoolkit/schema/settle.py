@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from nbtoolkit.schema.fault import put
+from nbtoolkit.schema.mend import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

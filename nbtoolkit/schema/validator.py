@@ -17,7 +17,8 @@ from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.schema.arguments import Arguments, Binder
 from nbtoolkit.schema.defaults import has_nested_defaults, overlay, property_names
 from nbtoolkit.schema.exact import inexact, is_loose
-from nbtoolkit.schema.fault import Path, Problem, faults, mend, path_text, replace
+from nbtoolkit.schema.fault import Path, Problem, faults, path_text
+from nbtoolkit.schema.mend import mend, replace
 from nbtoolkit.schema.variables import find_name
 
 if TYPE_CHECKING:
