@@ -112,7 +112,9 @@ def show_help(session: Session, command: Command) -> None:
     if name not in SPECS:
         under = [spec for known, spec in SPECS.items() if known.startswith(f"{name} ")]
         if not under:
-            raise CommandError(f"%toolkit has no subcommand {name!r}{nearest(name, SPECS)}")
+            raise CommandError(
+                f"%toolkit has no subcommand {name!r}{nearest(name, SPECS) or ';'} %toolkit help lists them all"
+            )
         session.show(joined(*(_explained(spec) for spec in under)))
         return
     session.show(_explained(SPECS[name]))

@@ -166,8 +166,9 @@ _TABLE = (
     Spec(
         "answers",
         "ANSWER, ANSWER …",
-        "Say beforehand what is answered where nobody can click: allow, deny: REASON, edit {json} or respond: TEXT, in "
-        "order, or for a rule as RULE -> ANSWER. Below %%toolkit answers, one answer a line.",
+        "Say beforehand what is answered where nobody can click: allow, always, always: RULE, deny: REASON, edit {json} "
+        "or respond: TEXT, in order, or for a rule as RULE -> ANSWER. Below %%toolkit answers, one answer a line. "
+        "Alone it lists what is planned, and answers clear takes that back.",
         most=None,
         kinds=("answer",),
         body="may",

@@ -56,6 +56,8 @@ Bundle = dict[str, str]
 
 # A description's first line, as long as a table's cell is read.
 LINE_LIMIT = 120
+# With the mark of what was cut, as wide as a column of text becomes.
+LOG_COLUMN = 58
 # A list of a thousand tools is searched, not read.
 MAX_ROWS = 1_000
 
@@ -196,9 +198,9 @@ def log_table(log: Iterable[LogEntry]) -> Bundle:
         state = "ok" if entry.state is ToolResultState.SUCCESS else entry.state.value
         shown = f'<span style="{BAD}">{state}</span>' if entry.state is ToolResultState.ERROR else state
         call = f"<b>{code(line.tool)}</b>{line.html(code)}"
-        rows.append(
-            ([str(entry.number), line.plain, words, state], [str(entry.number), call, soft(safe(words)), shown])
-        )
+        # As text, a row that runs over its column would push the state out of its own.
+        text = [str(entry.number), one_line(line.plain, LOG_COLUMN), one_line(words, LOG_COLUMN), state]
+        rows.append((text, [text[0], call, soft(safe(words)), shown]))
     return _list(count(len(rows), "call"), ["#", "Call", "Decided", "State"], rows, "No calls yet.")
 
 

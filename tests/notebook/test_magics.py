@@ -289,6 +289,11 @@ def test_help_lists_all_and_explains_one(desk: Desk) -> None:
     assert "%toolkit call NAME key=value" in desk.ok("%toolkit help").text
     assert "toolkit.call_sync" in desk.ok("%toolkit help call").text
     assert "%toolkit mcp restart NAME" in desk.ok("%toolkit help mcp").text
+    assert desk.fault("%toolkit help nonsense") == (
+        "%toolkit has no subcommand 'nonsense'; %toolkit help lists them all"
+    )
+    assert "always: RULE" in desk.ok("%toolkit help answers").text
+    assert "answers clear" in desk.ok("%toolkit help answers").text
 
 
 def test_the_log_lists_the_calls(desk: Desk) -> None:

@@ -381,6 +381,17 @@ def test_the_log_is_a_table_by_number_without_times() -> None:
     )
 
 
+def test_a_long_call_or_decision_leaves_the_logs_columns_in_line() -> None:
+    long = entry("f", {"a": 1}, behavior=ASK, approval=Approval.deny("no, " * 40), state=ToolResultState.DENIED)
+    wide = entry("g" * 100, {"b": 2}, number=2, behavior=ALLOW, reason="read-only")
+    made = render.log_table([long, wide])
+    _, head, first, second = made["text/plain"].split("\n")
+    assert first[head.index("State") :] == "denied"
+    assert second[head.index("State") :] == "ok"
+    assert "…" in first
+    assert "no, " * 25 in Markup(made["text/html"]).text
+
+
 @dataclass
 class Config:
     command: str = "/opt/venv/bin/python"
