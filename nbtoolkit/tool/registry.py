@@ -241,7 +241,10 @@ class Registry:
     def find_now(self, name: str, state: AgentState | None = None) -> ToolBase | None:
         """The registered tool of that name in an active group; None where ``find`` has to look further or to say why."""
         held = self._index.get(name)
-        return None if held is None or not self.is_active(held[1], state) else held[0]
+        if held is None:
+            return None
+        tool, group = held
+        return tool if group.name == BASIC or self.is_active(group, state) else None
 
     async def find(self, name: str, state: AgentState | None = None) -> ToolBase:
         """The tool of that name in an active group; ToolNotFoundError or ToolGroupInactiveError."""
