@@ -173,10 +173,12 @@ class ParametersValidator(TextValidator):
 
     def inexact(self, data: dict[str, Any]) -> list[Problem]:
         """What pydantic takes and the schema doesn't."""
-        if EXTRAS not in self._hints:
+        if EXTRAS not in self._hints or self.loose is None:
             return super().inexact(data)
         free = {*self.free, *data[EXTRAS]} if EXTRAS in self.free else self.free
-        return inexact(self.schema, {**data[EXTRAS], **data}, free) if self.is_loose else []
+        flat = {**data[EXTRAS], **data}
+        del flat[EXTRAS]
+        return inexact(self.schema, flat, self.loose, free)
 
     def _check_handles(self, data: dict[str, Any], handles: dict[str, int], outcome: Outcome) -> Outcome:
         """Check the objects that handles name, and the rest without them."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.schema.fault import Path, Problem, choices_of, nodes_at, nodes_below, types_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
-__all__ = ["inexact", "is_loose", "with_own_reading"]
+__all__ = ["inexact", "is_loose", "loose_nodes", "with_own_reading"]
 
 _TIMES = frozenset({"date-time", "date", "time"})
 _DIGITS = re.compile(r"\s*[+-]?\d[\d_]*\.?\d*\s*\Z")
@@ -37,19 +37,41 @@ def with_own_reading(core: Any) -> bool:
     return isinstance(core, (list, tuple)) and any(with_own_reading(item) for item in core)
 
 
-def inexact(root: dict[str, Any], data: dict[str, Any], free: Collection[str]) -> list[Problem]:
-    """What in ``data`` isn't what the schema says; numbers for points in time are fine in the arguments ``free``."""
-    problems = []
-    for path, value, nodes in _leaves(root, data, nodes_at(root, ()), ()):
-        timely = path[0] not in free and (not isinstance(value, str) or _DIGITS.match(value) is not None)
-        if isinstance(value, str) and not timely:
+def loose_nodes(root: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The schemas that rule each argument which is declared; none for one that pydantic takes by its schema alone."""
+    shared = is_loose(root.get("$defs"))
+    declared = root.get("properties", {})
+    return {
+        key: nodes_at(root, (key,)) if is_loose(node) or (shared and "$ref" in str(node)) else []
+        for key, node in declared.items()
+    }
+
+
+def inexact(
+    root: dict[str, Any],
+    data: dict[str, Any],
+    known: Mapping[str, list[dict[str, Any]]],
+    free: Collection[str],
+) -> list[Problem]:
+    """What in ``data`` isn't what the schema says; numbers for points in time are fine in the arguments ``free``.
+
+    ``known`` is what `loose_nodes` gives for the schema.
+    """
+    problems: list[Problem] = []
+    for key, item in data.items():
+        above = known.get(key)
+        above = nodes_at(root, (key,)) if above is None else above
+        if not above or (isinstance(item, str) and not _DIGITS.match(item)):
             continue
-        if any(not isinstance(choice, str) for choice in choices_of(nodes)) and _only_equals(value, nodes):
-            problems.append(Problem(path, "wrong", value))
-        elif timely and not isinstance(value, bool) and _is_no_time(value, nodes):
-            problems.append(
-                Problem(path, "wrong", value, "a number isn't read as a point in time; write it as ISO 8601")
-            )
+        for path, value, nodes in _leaves(root, item, above, (key,)):
+            timely = key not in free and (not isinstance(value, str) or _DIGITS.match(value) is not None)
+            if isinstance(value, str) and not timely:
+                continue
+            if any(not isinstance(choice, str) for choice in choices_of(nodes)) and _only_equals(value, nodes):
+                problems.append(Problem(path, "wrong", value))
+            elif timely and not isinstance(value, bool) and _is_no_time(value, nodes):
+                reason = "a number isn't read as a point in time; write it as ISO 8601"
+                problems.append(Problem(path, "wrong", value, reason))
     return problems
 
 

@@ -147,6 +147,8 @@ class Settler:
 
 def _same(one: Any, other: Any) -> bool:
     """Equality without truth for 1, with NaN for NaN, and only by what a class itself says of its objects."""
+    if type(one) is type(other) is str:
+        return bool(one == other)
     if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
         return math.isnan(other)
     if type(one) is not type(other):

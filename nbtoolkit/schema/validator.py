@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails, PydanticSerializationError, from_json, t
 from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.schema.arguments import Arguments, Binder
 from nbtoolkit.schema.defaults import has_nested_defaults, overlay, property_names
-from nbtoolkit.schema.exact import inexact, is_loose
+from nbtoolkit.schema.exact import inexact, is_loose, loose_nodes
 from nbtoolkit.schema.fault import Path, Problem, faults, path_text
 from nbtoolkit.schema.mend import mend, replace
 from nbtoolkit.schema.variables import find_name
@@ -59,7 +59,7 @@ class TextValidator:
         self._adapter = built.adapter
         self._validate_json = built.validator.validate_json
         self._fills = built.adapter is not None and has_nested_defaults(built.raw)
-        self.is_loose = is_loose(schema)
+        self.loose = loose_nodes(schema) if is_loose(schema) else None
         self.free: frozenset[str] = frozenset()
         self._known = property_names(built.raw) if self._fills else frozenset()
 
@@ -86,7 +86,7 @@ class TextValidator:
 
     def inexact(self, data: dict[str, Any]) -> list[Problem]:
         """What pydantic takes and the schema doesn't."""
-        return inexact(self.schema, data, self.free) if self.is_loose else []
+        return [] if self.loose is None else inexact(self.schema, data, self.loose, self.free)
 
     def _mend(self, data: dict[str, Any], outcome: Outcome) -> tuple[Outcome, list[str]]:
         last = [outcome]
