@@ -10,6 +10,7 @@ from nbtoolkit.notebook import render, scheduling, tables
 from nbtoolkit.notebook.arguments import parse_arguments
 from nbtoolkit.notebook.command import CommandError, Spec, nearest
 from nbtoolkit.notebook.grammar import SPECS
+from nbtoolkit.notebook.recorder import again
 from nbtoolkit.notebook.session import Session, mistakes, one_of, result_is_used
 from nbtoolkit.notebook.text import box, code, count, safe, settled, soft, table
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode
@@ -97,9 +98,21 @@ def schema(session: Session, command: Command) -> None:
 
 
 @action("log")
-def log(session: Session, command: Command) -> None:  # noqa: ARG001
-    """The calls so far."""
-    session.show(render.log_table(session.toolkit.log))
+def log(session: Session, command: Command) -> None:
+    """The calls so far, or one call's record."""
+    if not command.words:
+        session.show(render.log_table(session.toolkit.log))
+        return
+    with mistakes():
+        entry = session.toolkit.log[_number(session, command)]
+    session.show(again(entry))
+
+
+def _number(session: Session, command: Command) -> int:
+    number = command.words[0].expand(session.evaluate)
+    if not number.isdecimal():
+        raise CommandError(f"expected the number of a call, as %toolkit log shows it, but got {number!r}")
+    return int(number)
 
 
 @action("help")
@@ -178,11 +191,9 @@ def call(session: Session, command: Command) -> Any:
 @action("undo")
 def undo(session: Session, command: Command) -> None:
     """Take back what one call did to a file."""
-    number = command.words[0].expand(session.evaluate)
-    if not number.isdecimal():
-        raise CommandError(f"expected the number of a call, as %toolkit log shows it, but got {number!r}")
+    number = _number(session, command)
     with mistakes():
-        value = session.toolkit.results[int(number)]
+        value = session.toolkit.results[number]
         if not isinstance(value, FileChange):
             raise CommandError(f"call {number} changed no file by Write or Edit, so there is nothing to take back")
         try:

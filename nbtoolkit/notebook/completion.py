@@ -72,6 +72,8 @@ class Known:
             case "active" | "inactive":
                 on = kind == "active"
                 return [group.name for group in toolkit.tool_groups[1:] if toolkit.is_active(group) is on]
+            case "number":
+                return [str(entry.number) for entry in toolkit.log]
             case "change":
                 changes = (n for n in toolkit.results if isinstance(toolkit.results[n], FileChange))
                 return map(str, changes)

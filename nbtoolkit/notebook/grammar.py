@@ -175,7 +175,7 @@ _TABLE = (
         foreign=True,
         example='answers allow, deny: "not today", write_summary(path=out/**) -> allow',
     ),
-    Spec("log", "", "Show the calls so far."),
+    Spec("log", "[N]", "Show the calls so far, or the record of call number N once more.", most=1, kinds=("number",)),
     Spec("undo", "N", "Take back what call number N of the log did to a file.", least=1, most=1, kinds=("change",)),
 )
 

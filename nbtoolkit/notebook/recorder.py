@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import render, scheduling, tables
@@ -13,7 +14,38 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.result import ToolChunk, ToolResponse
     from nbtoolkit.tool.run import ToolCall
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "again"]
+
+# For `%toolkit log N`, the oldest go first: as many as a page is looked through, as much as a few images take.
+MAX_RECORDS = 200
+MAX_CHARACTERS = 10_000_000
+
+_kept: OrderedDict[str, dict[str, str]] = OrderedDict()
+
+
+def again(entry: LogEntry) -> dict[str, str]:
+    """The record of a call that ended; without its result where that isn't kept any more."""
+    kept = _kept.get(entry.id)
+    if kept is not None:
+        return kept
+    from nbtoolkit.tool.result import ToolResponse
+
+    bundle, note = render.record(entry, ToolResponse()), tables.message("Its result is no longer kept.")
+    return {
+        kind: f"{text}\n{note[kind]}" if kind == "text/plain" else text + note[kind] for kind, text in bundle.items()
+    }
+
+
+def _keep(call_id: str, bundle: dict[str, str]) -> None:
+    _kept[call_id] = bundle
+    _kept.move_to_end(call_id)
+    size = sum(_size(each) for each in _kept.values())
+    while len(_kept) > MAX_RECORDS or size > MAX_CHARACTERS:
+        size -= _size(_kept.popitem(last=False)[1])
+
+
+def _size(bundle: dict[str, str]) -> int:
+    return sum(map(len, bundle.values()))
 
 
 class Recorder:
@@ -36,6 +68,7 @@ class Recorder:
         def record() -> None:
             if not shown:
                 bundle = render.record(entry, response)
+                _keep(entry.id, bundle)
                 show(bundle, where)
                 shown.append(bundle)
             if entry.note and len(shown) == 1:

@@ -19,7 +19,7 @@ from traitlets.config import Config
 from nbtoolkit import hooks
 from nbtoolkit.mcp import MCPClient, StdioMCPConfig
 from nbtoolkit.message import ToolResultState
-from nbtoolkit.notebook import magics, questions, scheduling
+from nbtoolkit.notebook import magics, questions, recorder, scheduling
 from nbtoolkit.notebook.approver import InlineApprover
 from nbtoolkit.notebook.completion import Matcher
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
@@ -271,6 +271,34 @@ def test_undo_takes_back_what_a_call_did_to_a_file(desk: Desk, tmp_path: Path) -
 
 
 # ------------------------------------------------------------------------------------------------------------ looking
+
+
+@pytest.fixture
+def recorded(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.setattr(hooks, "observers", [*hooks.observers, recorder.Recorder(InlineApprover())])
+    return desk
+
+
+def test_the_record_of_a_call_is_shown_again_by_its_number(recorded: Desk) -> None:
+    first = recorded.ok("%toolkit call add a=1 b=2").text
+    recorded.ok("%toolkit call echo text=hi")
+    assert "3" in first
+    assert recorded.ok("%toolkit log 1").text == first
+    assert "the log holds no call number 9" in recorded.fault("%toolkit log 9")
+    assert "expected the number of a call" in recorded.fault("%toolkit log last")
+    assert "2 calls" in recorded.ok("%toolkit log").text
+
+
+def test_a_record_that_is_not_kept_any_more_is_shown_without_its_result(
+    recorded: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "MAX_CHARACTERS", 2_000)
+    recorded.ok("%toolkit call echo text=first")
+    recorded.ok("%toolkit call echo text=" + "x" * 500)
+    recorded.ok("%toolkit call echo text=" + "y" * 500)
+    lines = recorded.ok("%toolkit log 1").text.splitlines()
+    assert lines[0] == '[echo] text="first", note=null, where=null'
+    assert lines[-1] == "Its result is no longer kept."
 
 
 def test_the_bare_magic_and_list_show_the_tools(desk: Desk) -> None:
