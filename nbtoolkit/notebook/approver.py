@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ INPUT_ARGUMENT_LIMIT = 4_000
 RECENT_CALLS = 20
 # Cards that were answered outside a pipeline have no record to wait for; the oldest go.
 MAX_HELD = 50
+# Cards that hold a record for a page loaded again, a dozen widgets each.
+MAX_LEFT = 20
 
 FOR_THE_NEXT_RUN = "For runs without a person, plan answers with %toolkit answers, or set NBTOOLKIT_ASK."
 
@@ -96,6 +99,7 @@ class InlineApprover:
         self._toolkit = toolkit
         self._pending: dict[str, PendingCall] = {}
         self._held: dict[str, list[PendingCall]] = {}
+        self._left: deque[PendingCall] = deque()
         self._ids = itertools.count(1)
 
     async def __call__(self, request: ApprovalRequest) -> Approval:
@@ -180,10 +184,17 @@ class InlineApprover:
     def _take_away(self, call: PendingCall, record: Mapping[str, Any] | None = None) -> None:
         """Close a card and empty its display, so that a saved notebook holds nothing of it.
 
-        Where it was shown again, the record takes its place: the asking cell's own output may be lost.
+        Where it was shown again, the record takes its place: the asking cell's own output may be lost. So it is for a
+        page that was loaded again: only the card's widgets still reach it, and then they hold the record.
         """
         try:
-            call.card.close()
+            if record is not None and _answered_elsewhere(call):
+                call.card.leave(record["text/html"])
+                self._left.append(call)
+                while len(self._left) > MAX_LEFT:
+                    self._left.popleft().card.close()
+            else:
+                call.card.close()
             for number, parent in enumerate(call.question.shown_under, 1):
                 left = (record or {}) if number > 1 else {}
                 scheduling.publish(left, parent=parent, display_id=_display_id(call, number), update=True)
@@ -210,6 +221,8 @@ class InlineApprover:
             call.question.resolve(Approval.deny("nbtoolkit was unloaded before this was answered.", by="policy"))
         for call_id in list(self._held):
             self.ended(call_id)
+        while self._left:
+            self._left.popleft().card.close()
 
     # ------------------------------------------------------------------------------------------------ from elsewhere
     def pending(self) -> list[PendingCall]:
@@ -312,6 +325,12 @@ class InlineApprover:
 def _display_id(call: PendingCall, number: int) -> str:
     """The display of a card below the ``number``-th request that it was shown under."""
     return f"nbtoolkit-{call.question.id}-{number}"
+
+
+def _answered_elsewhere(call: PendingCall) -> bool:
+    """Whether the answer came from another page than the asking cell's, which gets no updates of that cell's output."""
+    asked, answered = call.question.origin.session, call.card.heard_from
+    return asked is not None and answered is not None and asked != answered
 
 
 def _listed(calls: Sequence[PendingCall]) -> str:

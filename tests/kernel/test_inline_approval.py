@@ -66,6 +66,19 @@ def test_calls_that_ask_together_are_answered_one_by_one(page: FrontEnd) -> None
     assert "[2, 6]" in cell.ok().text
 
 
+def test_a_page_that_is_loaded_again_shows_the_record_where_it_answered(
+    page: FrontEnd, open_page: Callable[..., FrontEnd]
+) -> None:
+    cell = page.run("toolkit.call_sync('add', a=1)")
+    page.until(lambda: page.on_screen(cell), "the card")
+    loaded = open_page().restore()
+    [button] = [m for m, state in loaded.models.items() if str(state.get("description")).startswith("Allow once\n")]
+    loaded.press(button)
+    loaded.until(lambda: any("allowed once" in str(s.get("value")) for s in loaded.models.values()), "the record")
+    loaded.until(lambda: button not in loaded.models, "the card to go")
+    cell.ok()
+
+
 def test_a_denial_is_a_result_with_state_denied(page: FrontEnd) -> None:
     cell = page.run("print(toolkit.call_sync('add', a=1).state)")
     press(page, cell, "Deny")

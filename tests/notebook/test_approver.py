@@ -15,7 +15,7 @@ from nbtoolkit.notebook.answers import parse_answers
 from nbtoolkit.notebook.approver import FOR_THE_NEXT_RUN, VIEW, InlineApprover, PendingCall
 from nbtoolkit.notebook.headless import POLICY
 from nbtoolkit.notebook.recorder import Recorder
-from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Presence, Question
+from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Origin, Presence, Question
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
 from nbtoolkit.permission.rule import PermissionMode
 from nbtoolkit.tool.function import FunctionTool
@@ -338,6 +338,30 @@ def test_a_wrong_or_missing_id_is_said_with_those_that_there_are(screen: Screen)
         await asyncio.gather(*tasks)
 
     asyncio.run(both())
+
+
+@pytest.mark.parametrize("page", ["page-1", "page-2"])
+def test_a_page_that_was_loaded_again_keeps_the_record_in_the_cards_place(screen: Screen, page: str) -> None:
+    approver = InlineApprover()
+    calls: list[PendingCall] = []
+
+    def act(call: PendingCall) -> None:
+        calls.append(call)
+        call.question.origin = Origin({}, None, None, "page-1")
+        button = next(each for each in call.card.widgets if getattr(each, "description", "").startswith("Allow once"))
+        click = {"method": "custom", "content": {"event": "click"}}
+        button.comm.handle_msg({"header": {"session": page}, "content": {"data": click}, "buffers": []})
+
+    assert asked(approver, act) == Approval.allow()
+    view = calls[0].card.view
+    approver.ended("call-1", {"text/html": "<p>the record</p>", "text/plain": "the record"})
+    assert screen.cards == []
+    assert [child.value for child in view.children if child.comm is not None] == (
+        ["<p>the record</p>"] if page == "page-2" else []
+    )
+    assert len(calls[0].card.widgets) == (2 if page == "page-2" else 0)
+    approver.close()
+    assert calls[0].card.widgets == []
 
 
 def test_the_lines_that_say_what_waits_go_with_the_card(screen: Screen) -> None:

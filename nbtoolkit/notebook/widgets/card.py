@@ -163,6 +163,21 @@ class ApprovalCard:
         # At the end, so that a call which a stop has cut short can be made again.
         self._said = True
 
+    @property
+    def heard_from(self) -> str | None:
+        """The client session of the page that acted on the card last."""
+        return self._kit.heard_from
+
+    def leave(self, markup: str) -> None:
+        """Hold nothing but this markup from now on, where the card stands."""
+        self._settled = self._said = True
+        kit = self._kit
+        left = kit.html(markup)
+        self.view.children = (left,)
+        for name in ("nbtk-card", "nbtk-pending"):
+            self.view.remove_class(name)
+        kit.close_all_but(self.view, left)
+
     def close(self) -> None:
         """Take the card away; a closed view takes no room."""
         self._settled = self._said = True

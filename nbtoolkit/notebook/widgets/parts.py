@@ -14,7 +14,7 @@ import ipywidgets as w
 from nbtoolkit.notebook.text import visible_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = ["Kit"]
 
@@ -28,6 +28,8 @@ class Kit:
     def __init__(self) -> None:
         #: Everything a person can act on or see, in the order made.
         self.widgets: list[Any] = []
+        #: The client session of the page from which a message came last.
+        self.heard_from: str | None = None
         self._shared: dict[Any, Any] = {}
 
     # ------------------------------------------------------------------------------------------------- shared models
@@ -52,7 +54,21 @@ class Kit:
 
     def _add(self, widget: Any) -> Any:
         self.widgets.append(widget)
+        if hasattr(widget.comm, "on_msg"):
+            # The widget's own handler isn't told which page a message comes from.
+            widget.comm.on_msg(lambda message: self._hear(widget, message))
         return widget
+
+    def _hear(self, widget: Any, message: Mapping[str, Any]) -> None:
+        session = (message.get("header") or {}).get("session")
+        self.heard_from = session if isinstance(session, str) else self.heard_from
+        widget._handle_msg(message)  # noqa: SLF001 - what ipywidgets itself gives to the comm
+
+    def close_all_but(self, *kept: Any) -> None:
+        """Close the other widgets; what is shared stays."""
+        for widget in [each for each in reversed(self.widgets) if each not in kept]:
+            widget.close()
+        self.widgets[:] = kept
 
     # ------------------------------------------------------------------------------------------------------- widgets
     def html(self, markup: str, classes: str = "", *, layout: Any = None) -> Any:
