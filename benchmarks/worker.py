@@ -10,12 +10,10 @@ import asyncio
 import gc
 import importlib
 import importlib.metadata
-import io
 import json
 import platform
 import sys
 import warnings
-from contextlib import redirect_stderr
 from typing import Any
 
 from benchmarks.figures import CantError
@@ -35,10 +33,7 @@ def main() -> None:
                 if "prepare" in request:
                     figure, case = request["prepare"]
                     gc.unfreeze()
-                    with redirect_stderr(io.StringIO()):
-                        timed = importlib.import_module(f"benchmarks.figures.{figure}").prepare(
-                            subject, case, runner.run
-                        )
+                    timed = importlib.import_module(f"benchmarks.figures.{figure}").prepare(subject, case, runner.run)
                     gc.collect()
                     gc.freeze()
                     _answer({"ready": True})

@@ -6,7 +6,7 @@ that the subject does it right and gives a function: seconds of CPU for one unit
 
 from __future__ import annotations
 
-FIGURES = ("making", "listing", "calling", "together", "streaming", "importing")
+FIGURES = ("making", "listing", "calling", "together", "streaming", "servers", "searching", "importing")
 
 
 class CantError(Exception):
