@@ -148,7 +148,7 @@ def test_a_mistake_is_one_line_that_says_what_was_expected(line: str, said: str)
 
 
 def test_a_cell_below_a_line_that_takes_none_is_said() -> None:
-    assert fault("log", "print(1)") == "%toolkit log takes no cell below it; write %toolkit log"
+    assert fault("list", "print(1)") == "%toolkit list takes no cell below it; write %toolkit list"
 
 
 def test_an_error_shows_one_line_in_place_of_a_traceback() -> None:
