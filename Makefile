@@ -70,10 +70,11 @@ environments: .venv/.dev $(KERNEL_STAMPS)
 	$(PY) -m pip install --quiet --editable '.[dev]'
 	@touch $@ .venv/.notebooks
 
-# Only what a kernel needs: the tests speak to it from the main environment.
+# Only what a kernel needs: the tests speak to it from the main environment. nest-asyncio2 is what some people apply
+# themselves.
 .venvs/ipykernel-%/.made: pyproject.toml
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --no-compile 'ipykernel==$*' --editable .
+	$(@D)/bin/python -m pip install --quiet --no-compile 'ipykernel==$*' nest-asyncio2 --editable .
 	@touch $@
 
 .venvs/bench-%/.made: benchmarks/peers/requirements.txt

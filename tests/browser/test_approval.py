@@ -257,8 +257,8 @@ def test_the_record_is_in_the_saved_file_and_reads_without_a_kernel(
     data = [output.data for output in held.cells[1].outputs if output.get("data")]
     assert [sorted(each) for each in data] == [["text/html", "text/plain"]]
     assert data[0]["text/plain"] == '[save] name="magic", rows=3\nok, allowed once\n    3 rows saved as magic'
-    again = open_notebook(path, start=False)
-    assert "3 rows saved as magic" in again.text(1)
+    again = open_notebook(path, start=False, outputs=True)
+    expect(again.output(1)).to_contain_text("3 rows saved as magic")
     assert "model not found" not in again.text(1)
 
     from nbconvert import HTMLExporter
