@@ -7,7 +7,7 @@ import os
 import time
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -58,6 +58,21 @@ def now() -> str:
     return text
 
 
+M = TypeVar("M", bound=BaseModel)
+_set = object.__setattr__
+
+
+def assembled(kind: type[M], fields: dict[str, Any], given: set[str]) -> M:
+    """An instance of all its fields, valid and in their order, for a fraction of what validating them costs."""
+    made = kind.__new__(kind)
+    # All that pydantic documents of an instance; a test holds one made so against one that was validated.
+    _set(made, "__dict__", fields)
+    _set(made, "__pydantic_fields_set__", given)
+    _set(made, "__pydantic_extra__", None)
+    _set(made, "__pydantic_private__", None)
+    return made
+
+
 class ToolResultState(StrEnum):
     """How a call stands; one that has ended is never ``running``."""
 
@@ -97,6 +112,12 @@ class TextBlock(Block):
 
     type: Literal["text"] = "text"
     text: str
+
+    @classmethod
+    def plain(cls, text: str) -> TextBlock:
+        """A block of a str that is one, not a subclass of it."""
+        fields = {"id": new_id(), "created_at": now(), "finished_at": None, "type": "text", "text": text}
+        return assembled(TextBlock, fields, {"text"})
 
 
 class Base64Source(BaseModel):

@@ -60,6 +60,8 @@ def to_chunk(value: object, max_chars: int = MAX_RESULT_CHARS) -> ToolChunk:
     if text is not None:
         if len(text) > max_chars or not text.isascii():
             text = clean(cut(text, max_chars, KEPT))
+        if type(text) is str:
+            return ToolChunk.plain(text, value)
         return ToolChunk(content=[TextBlock(text=text)]).with_value(value)
     if isinstance(value, ToolChunk):
         return value

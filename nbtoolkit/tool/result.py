@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from nbtoolkit.message import Base64Source, ContentBlock, DataBlock, TextBlock, ToolResultBlock, ToolResultState, new_id
+from nbtoolkit.message import (
+    Base64Source,
+    ContentBlock,
+    DataBlock,
+    TextBlock,
+    ToolResultBlock,
+    ToolResultState,
+    assembled,
+    new_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +65,19 @@ class ToolChunk(BaseModel):
         """A chunk of one text block."""
         return cls(content=[TextBlock(text=text)], state=state)
 
+    @classmethod
+    def plain(cls, text: str, value: object) -> ToolChunk:
+        """A chunk of one text, a str and no subclass, that tells of a value: the usual result, not validated again."""
+        fields: dict[str, Any] = {
+            "content": [TextBlock.plain(text)],
+            "state": _RUNNING,
+            "is_last": True,
+            "metadata": {},
+            "id": new_id(),
+            "_value": value,
+        }
+        return assembled(ToolChunk, fields, {"content"})
+
     def with_value(self, value: object) -> ToolChunk:
         """This chunk, carrying the Python object that its content tells of."""
         self.__dict__["_value"] = value
@@ -71,6 +93,12 @@ class ToolResponse(BaseModel):
     state: ToolResultState = ToolResultState.RUNNING
     metadata: dict[str, Any] = Field(default_factory=dict)
     id: str = Field(default_factory=new_id)
+
+    @classmethod
+    def begun(cls, call_id: str) -> ToolResponse:
+        """The empty response of a call."""
+        fields = {"content": [], "state": _RUNNING, "metadata": {}, "id": call_id}
+        return assembled(ToolResponse, fields, {"id"})
 
     if not TYPE_CHECKING:
         # ``content`` leaves the instance while parts wait, so that looking it up comes here; a property would

@@ -194,7 +194,7 @@ class ToolCall:
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         block = self.block
-        self.response = response = ToolResponse(id=block.id)
+        self.response = response = ToolResponse.begun(block.id)
         self.entry = entry = LogEntry(
             self.toolkit.log.next_number(),
             block.id,

@@ -131,3 +131,26 @@ def test_appending_costs_no_more_late_than_early() -> None:
     assert looked_at == 0
     assert response.text == "x" * 1000
     assert looked_at <= 2000
+
+
+def test_what_is_assembled_is_what_validation_would_have_made() -> None:
+    """Without validation an instance could miss what a newer pydantic wants of one."""
+    block, chunk, response = TextBlock.plain("a"), ToolChunk.plain("a", 1), ToolResponse.begun("call")
+    made = (
+        (block, TextBlock(text="a", id=block.id, created_at=block.created_at), {"text"}),
+        (chunk, ToolChunk(content=[chunk.content[0]], id=chunk.id).with_value(1), {"content"}),
+        (response, ToolResponse(id="call"), {"id"}),
+    )
+    for assembled, validated, given in made:
+        assert vars(assembled) == vars(validated)
+        assert list(vars(assembled)) == list(vars(validated))
+        assert assembled.model_fields_set == given
+        assert assembled.model_dump_json() == validated.model_dump_json()
+        assert assembled.model_extra is validated.model_extra is None
+        for again in (copy.copy(assembled), copy.deepcopy(assembled), pickle.loads(pickle.dumps(assembled))):
+            assert vars(again) == vars(validated)
+        assert dir(assembled) == dir(validated)
+        state, expected = assembled.__getstate__(), validated.__getstate__()
+        assert state.keys() == expected.keys()
+        assert type(assembled).model_validate_json(assembled.model_dump_json()).model_dump() == validated.model_dump()
+    assert chunk.value == 1
