@@ -35,8 +35,9 @@ class OpenNotebook(Protocol):
         kernel: KernelEnvironment | None = None,
         front_end: FrontEnd | None = None,
         start: bool = True,
+        outputs: bool = False,
     ) -> NotebookPage:
-        """`kernel`: the newest by default. `front_end`: the test's by default. `start`: wait for the kernel."""
+        """Take the newest kernel and the test's front end by default; `start`: wait for it; `outputs`: keep a file's."""
 
 
 @pytest.fixture(scope="session")
@@ -96,13 +97,14 @@ def open_notebook(request: pytest.FixtureRequest, server: Server, browser: Brows
         kernel: KernelEnvironment | None = None,
         front_end: FrontEnd | None = None,
         start: bool = True,
+        outputs: bool = False,
     ) -> NotebookPage:
         if front_end is None:
             named = "front_end" in request.fixturenames
             front_end = request.getfixturevalue("front_end") if named else "lab"
         name = f"{test}-{len(pages)}.ipynb"
         if isinstance(source, Path):
-            path = server.add_copy(source, name, kernel)
+            path = server.add_copy(source, name, kernel, outputs)
         else:
             path = server.add_notebook(name, source, kernel)
         context = browser.new_context(viewport={"width": 1200, "height": 900})

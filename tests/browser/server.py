@@ -149,12 +149,14 @@ class Server:
         nbformat.write(book, self.root / name)
         return name
 
-    def add_copy(self, source: Path, name: str | None = None, kernel: KernelEnvironment | None = None) -> str:
-        """Copy a notebook, without its outputs, to run on `kernel`; return its path below the root."""
+    def add_copy(
+        self, source: Path, name: str | None = None, kernel: KernelEnvironment | None = None, outputs: bool = False
+    ) -> str:
+        """Copy a notebook, without its outputs unless told, to run on `kernel`; return its path below the root."""
         book = nbformat.read(source, as_version=4)
         book.metadata["kernelspec"] = kernel_named(kernel)
         for cell in book.cells:
-            if cell.cell_type == "code":
+            if cell.cell_type == "code" and not outputs:
                 cell.outputs, cell.execution_count = [], None
         nbformat.write(book, self.root / (name or source.name))
         return name or source.name
