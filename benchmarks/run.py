@@ -1,6 +1,6 @@
 """Runs the figures: every subject in a process of its own, their rounds interleaved, and prints one table.
 
-``python -m benchmarks.run [--only FIGURE …] [--subjects NAME …] [--rounds N] [--markdown]``. A value is the median of its rounds in CPU
+``python -m benchmarks.run [--only FIGURE …] [--subjects NAME …] [--rounds N] [--keep]``. A value is the median of its rounds in CPU
 time; a ratio is the median of the ratios within each round, so that what disturbs the machine disturbs both sides.
 """
 
@@ -22,6 +22,8 @@ from benchmarks.figures import FIGURES
 from benchmarks.peers import ENVIRONMENTS
 
 ROOT = Path(__file__).parent.parent
+README = Path(__file__).with_name("README.md")
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 ROUNDS = 25
 # A case ends early when its rounds have taken so long; some peers need seconds for one.
 CASE_SECONDS = 40.0
@@ -77,6 +79,7 @@ class Row:
     figure: str
     case: str
     title: str
+    target: str
     unit: str
     rounds: dict[str, list[float]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -102,7 +105,7 @@ class Row:
 def measure(workers: list[Worker], figure: str, case: str, rounds: int) -> Row:
     """All rounds of one case."""
     module = importlib.import_module(f"benchmarks.figures.{figure}")
-    row = Row(figure, case, module.CASES[case], module.UNIT)
+    row = Row(figure, case, module.CASES[case], module.TARGETS[case], module.UNIT)
     able: list[Worker] = []
     for worker in workers:
         answer = worker.ask(prepare=[figure, case])
@@ -136,11 +139,16 @@ def cell(row: Row, name: str) -> str:
 
 def table(rows: list[Row], names: list[str]) -> str:
     """The rows as a Markdown table."""
-    lines = ["| figure | nbtoolkit ÷ floor | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
+    lines = [
+        "| figure | target | nbtoolkit ÷ floor | " + " | ".join(names) + " |",
+        "|---|---|---|" + "---|" * len(names),
+    ]
     for row in rows:
         both = {"floor", "nbtoolkit"} <= row.rounds.keys()
         ratio = f"{row.ratio('nbtoolkit', 'floor'):.2f}" if both else "–"
-        lines.append(f"| {row.title} | {ratio} | " + " | ".join(cell(row, name) for name in names) + " |")
+        lines.append(
+            f"| {row.title} | {row.target} | {ratio} | " + " | ".join(cell(row, name) for name in names) + " |"
+        )
     return "\n".join(lines)
 
 
@@ -150,6 +158,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=list(FIGURES), choices=FIGURES)
     parser.add_argument("--subjects", nargs="+", default=list(ENVIRONMENTS), choices=list(ENVIRONMENTS))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--keep", action="store_true", help="put the table into benchmarks/README.md")
     options = parser.parse_args()
     workers: list[Worker] = []
     for name in options.subjects:
@@ -164,15 +173,19 @@ def main() -> None:
         for case in importlib.import_module(f"benchmarks.figures.{figure}").CASES:
             sys.stderr.write(f"{figure} {case}\n")
             rows.append(measure(workers, figure, case, options.rounds))
-    sys.stdout.write(table(rows, names) + "\n\n")
+    lines = [table(rows, names), ""]
     for worker in workers:
         versions = ", ".join(f"{library} {version}" for library, version in worker.versions.items())
-        sys.stdout.write(f"- {worker.name}: {versions}\n")
+        lines.append(f"- {worker.name}: {versions}")
         worker.close()
     for row in rows:
-        for name, why in row.missing.items():
-            if why != "no way to":
-                sys.stdout.write(f"- {name}, {row.title}: {why}\n")
+        lines += [f"- {name}, {row.title}: {why}" for name, why in row.missing.items() if why != "no way to"]
+    report = "\n".join(lines)
+    sys.stdout.write(report + "\n")
+    if options.keep:
+        before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        README.write_text(f"{before}{BEGIN}\n{report}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The figures, one module each.
 
-A figure has ``CASES`` (case → what it measures), ``SECONDS`` (what one round may take) and ``prepare(subject, case, run)``, which checks
-that the subject does it right and gives a function: seconds of CPU for one unit, measured over one round.
+A figure has ``CASES`` (case → what it measures), ``TARGETS``, ``UNIT`` and ``prepare(subject, case, run)``, which checks
+that the subject does it right and gives a function: the seconds of one unit, measured over one round.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ CASES = {
     "async": "call an async function",
     "many": "call one of 1,000 functions",
 }
+TARGETS = {"sync": "≤ 3 × floor", "async": "≤ 3 × floor", "many": "the same"}
 UNIT = "µs"
 # A round is long enough for the clock and short enough that other programs disturb few of them.
 SECONDS = 0.02

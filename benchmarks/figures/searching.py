@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CASES = {"few": "Grep 25,000 files, 250 hits (floor: `rg`)", "all": "Grep 25,000 files, each a hit"}
+TARGETS = {"few": "≤ 1.25 × floor", "all": "≤ 3.5 × floor"}
 UNIT = "ms"
 FILES = 25_000
 FOLDERS = 250

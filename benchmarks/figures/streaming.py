@@ -18,6 +18,7 @@ CASES = {
     "10k": "one chunk of 10,000",
     "200k": "one chunk of 200,000",
 }
+TARGETS = {"1k": "≤ 5 µs", "10k": "the same", "200k": "the same"}
 UNIT = "µs"
 _COUNTS = {"1k": 1_000, "10k": 10_000, "200k": 200_000}
 # Seconds, for a whole stream of the longest if its cost grows with the square.

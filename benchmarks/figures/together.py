@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CASES = {"sync": "1,000 calls at once, sync function", "async": "1,000 calls at once, async function"}
+TARGETS = {"sync": "≤ 2 × floor", "async": "≤ 2 × floor"}
 UNIT = "ms"
 COUNT = 1000
 
