@@ -208,10 +208,9 @@ async def _together(calls: list[ToolCall]) -> list[ToolResponse]:
     try:
         # Each has run up to its first wait when this comes back, and most never wait: gathering costs a task's half.
         await asyncio.sleep(0)
-        waiting = [task for task in tasks if not task.done()]
-        if waiting:
-            await asyncio.gather(*waiting)
-        return [task.result() for task in tasks]
+        if all(task.done() for task in tasks):
+            return [task.result() for task in tasks]
+        return await asyncio.gather(*tasks)
     except BaseException:
         # One that goes up takes the others with it, and none may run on behind the caller's back.
         for task in tasks:

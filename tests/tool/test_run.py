@@ -979,3 +979,26 @@ def test_observers_see_a_call_and_their_faults_cost_nothing(monkeypatch: pytest.
     monkeypatch.setattr(hooks, "observers", [Broken(), Watch()])
     run(_awaited(toolkit_of(add).call("add", a=1)))
     assert seen == ["started", "chunk", "chunk", "ended success 2", "ended success 2"]
+
+
+def test_a_call_that_goes_up_at_once_takes_those_that_wait_with_it() -> None:
+    ended: list[str] = []
+
+    async def wait() -> str:
+        """Wait for what never comes."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("waited")
+        return "never"
+
+    toolkit = toolkit_of(FunctionTool(wait), FunctionTool(add))
+
+    async def scenario() -> None:
+        used = toolkit.call("add", a=1)
+        await used
+        with pytest.raises(DeveloperOrientedException, match="has run already"):
+            await asyncio.wait_for(toolkit.call_tools([call("wait", "{}"), used]), 20)
+
+    run(scenario())
+    assert ended == ["waited"]
