@@ -37,6 +37,7 @@ def uninstall() -> None:
     """Take back what `install` changed."""
     while _undo:
         _undo.pop()()
+    inboxes.remove()  # also one that a wait has put in place by itself
 
 
 def _wake_on_signals(loop: asyncio.AbstractEventLoop, undo: list[Callable[[], None]]) -> None:
