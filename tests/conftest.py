@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LIMITS[name]))
     items.sort(key=lambda item: RUNGS.index(rung(item)))
+
+
+def pytest_unconfigure() -> None:
+    """Let Python end: each of the hundreds of IPython shells that tests made collects all garbage once more at exit."""
+    gc.freeze()
 
 
 def absent(reason: str) -> None:
