@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nbtoolkit import hooks
-from nbtoolkit.notebook import questions, recorder, scheduling
+from nbtoolkit.notebook import questions, recorder, render, scheduling
 from nbtoolkit.notebook.answers import parse_answers
 from nbtoolkit.notebook.approver import FOR_THE_NEXT_RUN, VIEW, InlineApprover, PendingCall
 from nbtoolkit.notebook.headless import POLICY
@@ -253,7 +253,7 @@ def test_a_stop_while_the_record_is_drawn_loses_neither_the_record_nor_the_cards
     asked(approver, clicks("Deny"))
     records: list[Any] = []
     monkeypatch.setattr(recorder, "show", lambda bundle, _: records.append(bundle))
-    monkeypatch.setattr(recorder.render, "record", Stops(recorder.render.record))
+    monkeypatch.setattr(render, "record", Stops(render.record))
     monkeypatch.setattr(scheduling, "publish", Stops(screen.publish))
     call: Any = SimpleNamespace(id="call-1", place=None)
     noted = entry(note="kept for the cell only")
