@@ -78,6 +78,12 @@ class ToolChunk(BaseModel):
         }
         return assembled(ToolChunk, fields, {"content"})
 
+    @classmethod
+    def piece(cls, block: TextBlock) -> ToolChunk:
+        """A chunk of one block, with more to come."""
+        fields = {"content": [block], "state": _RUNNING, "is_last": False, "metadata": {}, "id": new_id()}
+        return assembled(ToolChunk, fields, {"content", "is_last"})
+
     def with_value(self, value: object) -> ToolChunk:
         """This chunk, carrying the Python object that its content tells of."""
         self.__dict__["_value"] = value

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.message import DataBlock, TextBlock
+from nbtoolkit.message import DataBlock, TextBlock, assembled
 from nbtoolkit.tool.content import KEPT, MAX_PICTURES, clean, to_blocks, to_chunk
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
@@ -66,7 +66,7 @@ class Gathered:
             self._total += size
             self._sent += size
             self._in_line = item[-1] != "\n"
-            return ToolChunk(content=[self._text(item)], is_last=False)
+            return ToolChunk.piece(self._text(item))
         content = self._content(item)
         if not self._held:
             return ToolChunk(content=content, is_last=False)
@@ -187,7 +187,8 @@ class Gathered:
         if self._block is None:
             self._block = TextBlock(text=text)
             return self._block
-        return self._block.model_copy(update={"text": text})
+        # As model_copy would do it, at a third of its cost.
+        return assembled(TextBlock, {**self._block.__dict__, "text": text}, {"text"})
 
     def _hold(self, text: str) -> None:
         text = text[max(0, len(text) - self._tail) :]

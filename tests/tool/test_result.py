@@ -136,9 +136,11 @@ def test_appending_costs_no_more_late_than_early() -> None:
 def test_what_is_assembled_is_what_validation_would_have_made() -> None:
     """Without validation an instance could miss what a newer pydantic wants of one."""
     block, chunk, response = TextBlock.plain("a"), ToolChunk.plain("a", 1), ToolResponse.begun("call")
+    piece = ToolChunk.piece(block)
     made = (
         (block, TextBlock(text="a", id=block.id, created_at=block.created_at), {"text"}),
         (chunk, ToolChunk(content=[chunk.content[0]], id=chunk.id).with_value(1), {"content"}),
+        (piece, ToolChunk(content=[block], is_last=False, id=piece.id), {"content", "is_last"}),
         (response, ToolResponse(id="call"), {"id"}),
     )
     for assembled, validated, given in made:
