@@ -294,10 +294,6 @@ class FrontEnd:
         """Fetch the widgets that live in the kernel, as a reloaded page does."""
         asked = self.send("shell", "comm_info_request", {"target_name": "jupyter.widget"})
         self.until(lambda: asked in self.replies, "the list of comms")
-        control = uuid.uuid4().hex
-        opening = {"comm_id": control, "target_name": "jupyter.widget.control", "data": {}}
-        self.send("shell", "comm_open", opening, {"version": "1.0.0"})
-        self.send("shell", "comm_msg", {"comm_id": control, "data": {"method": "request_states"}})
         states: list[dict[str, Any]] = []
 
         def arrived() -> bool:
@@ -308,7 +304,18 @@ class FrontEnd:
             ]
             return bool(states)
 
-        self.until(arrived, "the states of the widgets")
+        # A page waits some seconds for them and then asks once more in another way.
+        for last in (False, False, True):
+            control = uuid.uuid4().hex
+            opening = {"comm_id": control, "target_name": "jupyter.widget.control", "data": {}}
+            self.send("shell", "comm_open", opening, {"version": "1.0.0"})
+            self.send("shell", "comm_msg", {"comm_id": control, "data": {"method": "request_states"}})
+            try:
+                self.until(arrived, "the states of the widgets", PATIENCE if last else 4)
+                break
+            except AssertionError:
+                if last:
+                    raise
         for model_id, model in states[0].items():
             self.models[model_id] = dict(model["state"])
         return self
