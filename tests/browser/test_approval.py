@@ -320,15 +320,20 @@ def test_the_card_fits_the_page_in_light_and_dark_narrow_and_wide(open_notebook:
 # ------------------------------------------------------------------------------------------------ measured
 def test_a_click_is_quick_and_waiting_costs_little(open_notebook: OpenNotebook, kernel_env: KernelEnvironment) -> None:
     """Measured and printed, not judged: the figures belong to the machine and its load."""
-    page = open_notebook([SETUP, SYNC, ASYNC], kernel=kernel_env)
+    clock = "; import time; print('after', time.time() * 1000)"
+    sync, in_async = "toolkit.call_sync('save', name='sync')", "await toolkit.call('save', name='async')"
+    page = open_notebook([SETUP, f"r = {sync}{clock}", f"r = {in_async}{clock}"], kernel=kernel_env)
     page.run_cell(0)
     page.wait_done(0)
     taken: dict[int, list[float]] = {1: [], 2: []}
+    seen: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(5):
         for index, times in taken.items():
             found = begin(page, index)
-            times.append(page.click_until_text(found, index, "after"))
+            seen[index].append(page.click_until_text(found, index, "after"))
             page.wait_done(index)
+            clicked = page.page.evaluate("performance.timeOrigin + nbt.seen.click")
+            times.append(float(page.text(index).split()[-1]) - clicked)
     shares = {}
     for index in taken:
         found = begin(page, index)
@@ -337,7 +342,8 @@ def test_a_click_is_quick_and_waiting_costs_little(open_notebook: OpenNotebook, 
         page.wait_done(index)
     for index, name in ((1, "sync"), (2, "async")):
         print(
-            f"{kernel_env.name} {name}: click to continuation, median of 5: {statistics.median(taken[index]):.0f} ms; "
+            f"{kernel_env.name} {name}: click to next statement, median of 5: {statistics.median(taken[index]):.0f} ms; "
+            f"to its output on the page: {statistics.median(seen[index]):.0f} ms; "
             f"CPU while waiting: {shares[index]:.1f} %"
         )
-        assert min(taken[index]) > 0
+        assert len(taken[index]) == 5
