@@ -100,7 +100,6 @@ class ToolCall:
         self.approver = approver
         # Given as an object by the programmer, else parsed from the block's raw text.
         self.arguments = arguments
-        self.context: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         if self.response is None:
