@@ -14,6 +14,7 @@ import signal
 import subprocess
 import time
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -345,6 +346,16 @@ class FrontEnd:
         cell = Cell(self, code, self.send("shell", "execute_request", content, metadata), cell_id)
         self.cells.append(cell)
         return cell
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Let a cell wait while the next ones are sent: all of them are queued before the first begins."""
+        asked = len(self.input_requests)
+        held = self.run("_ = input()")
+        self.until(lambda: len(self.input_requests) > asked, "the input box")
+        yield
+        self.answer("")
+        held.ok()
 
     def answer(self, line: str) -> None:
         """Type into the input box."""

@@ -59,8 +59,9 @@ def test_a_queued_reject_gives_its_reason_and_pending_shows_the_card_again(noteb
 
 
 def test_a_mistake_is_an_error_output_of_one_line_that_stops_what_is_queued(notebook: FrontEnd) -> None:
-    cell = notebook.run("%toolkit cal add")
-    later = notebook.run("print('later')")
+    with notebook.holding():
+        cell = notebook.run("%toolkit cal add")
+        later = notebook.run("print('later')")
     later.wait()
     assert (
         cell.wait().error
