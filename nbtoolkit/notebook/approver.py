@@ -224,6 +224,11 @@ class InlineApprover:
         while self._left:
             self._left.popleft().card.close()
 
+    def card(self, call_id: str) -> ApprovalCard | None:
+        """The answered card of a call that runs now, for its live view; None where none is on screen."""
+        held = self._held.get(call_id)
+        return held[-1].card if held else None
+
     # ------------------------------------------------------------------------------------------------ from elsewhere
     def pending(self) -> list[PendingCall]:
         """The calls that wait, oldest first."""

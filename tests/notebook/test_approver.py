@@ -156,6 +156,21 @@ def test_the_card_stays_until_the_record_is_drawn_and_leaves_nothing_in_the_file
     approver.ended("unknown")
 
 
+def test_the_card_of_a_running_call_is_found_by_the_calls_id(screen: Screen) -> None:
+    approver = InlineApprover()
+    cards: list[Any] = []
+
+    def look(call: PendingCall) -> None:
+        cards.append(call.card)
+        assert approver.card("call-1") is None
+        clicks("Allow once")(call)
+
+    asked(approver, look)
+    assert approver.card("call-1") is cards[0]
+    approver.ended("call-1")
+    assert approver.card("call-1") is None
+
+
 def test_the_drawers_follow_the_card_and_are_routed_as_well(screen: Screen) -> None:
     counts: list[int] = []
 

@@ -441,6 +441,20 @@ def test_closing_leaves_no_model_behind() -> None:
     assert set(registry._instances) == before
 
 
+def test_a_running_call_shows_its_view_in_the_place_of_body_and_buttons_once_it_was_answered() -> None:
+    asked = Asked()
+    view = ipywidgets.HTML("batch 3 of 9")
+    assert not asked.card.show_running(view)
+    assert "Allow once" in asked.buttons
+    asked.click("Allow once")
+    assert asked.card.show_running(view)
+    assert asked.page.text.startswith("summarise with species Gentoo")
+    assert asked.page.text.endswith("batch 3 of 9")
+    assert asked.buttons == []
+    asked.card.close()
+    assert not asked.card.show_running(view)
+
+
 def test_a_card_that_cannot_be_drawn_says_how_to_answer() -> None:
     plain = Asked().card.plain
     assert plain == (

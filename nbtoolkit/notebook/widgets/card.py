@@ -95,7 +95,7 @@ class ApprovalCard:
         self._counter = counter
         self._set_mode = set_mode
         self._kit = kit = Kit()
-        self._settled = self._said = False
+        self._settled = self._said = self._gone = False
         line = card_title(request)
         shown = body(request)
         self.title = line
@@ -117,7 +117,7 @@ class ApprovalCard:
         head = [kit.html(_head(request, line))]
         if set_mode is not None:
             head.append(self._mode(mode or PermissionMode.DEFAULT))
-        top = kit.box("nbtk-head", head, row=True)
+        self._top = top = kit.box("nbtk-head", head, row=True)
         main = kit.html(SHEET + _why(request, shown) + shown.markup + _claims(request), "nbtk-body")
         self._actions = self._buttons()
         self._status = kit.html("", layout=kit.own_layout(visibility="hidden"))
@@ -163,6 +163,17 @@ class ApprovalCard:
         # At the end, so that a call which a stop has cut short can be made again.
         self._said = True
 
+    def show_running(self, widget: Any) -> bool:
+        """Put the running call's view in the place of body, buttons and drawers; the title stays. Says whether it did.
+
+        The caller makes the widget, routes it and closes it; ``settle`` before it, since a card that waits keeps its
+        buttons. A card that was closed or left to the record takes none.
+        """
+        if not self._said or self._gone:
+            return False
+        self.view.children = (self._top, widget)
+        return True
+
     @property
     def heard_from(self) -> str | None:
         """The client session of the page that acted on the card last."""
@@ -170,7 +181,7 @@ class ApprovalCard:
 
     def leave(self, markup: str) -> None:
         """Hold nothing but this markup from now on, where the card stands."""
-        self._settled = self._said = True
+        self._settled = self._said = self._gone = True
         kit = self._kit
         left = kit.html(markup)
         self.view.children = (left,)
@@ -180,7 +191,7 @@ class ApprovalCard:
 
     def close(self) -> None:
         """Take the card away; a closed view takes no room."""
-        self._settled = self._said = True
+        self._settled = self._said = self._gone = True
         self._kit.close()
 
     # ------------------------------------------------------------------------------------------------------- answers
