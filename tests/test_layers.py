@@ -18,7 +18,7 @@ LAYERS: list[set[str]] = [
     {"permission.rule"},
     {"message"},
     {"state"},
-    {"schema", "permission", "tool.base", "tool.result", "tool.content"},
+    {"schema", "permission", "tool.base", "tool.result", "tool.content", "tool.progress"},
     {"tool.process", "tool.files", "tool.documents", "tool.globbing", "tool.engine_ripgrep", "tool.engine_python"},
     {"skill", "mcp", "tool.bash", "tool.read", "tool.write", "tool.edit", "tool.search"},
     {"tool", "cassette", "hooks"},

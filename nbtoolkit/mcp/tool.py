@@ -7,7 +7,6 @@ client's ``trust_annotations`` says.
 from __future__ import annotations
 
 import asyncio
-from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from nbtoolkit.mcp.portal import ticking
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
+from nbtoolkit.tool.progress import Reports
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.mcp.client import MCPClient
 
-__all__ = ["MCPTool", "on_progress"]
-
-# Who shows progress sets this around a call; it gets {progress, total, message} in the caller's own loop.
-on_progress: ContextVar[Callable[[dict[str, Any]], None] | None] = ContextVar("nbtoolkit_mcp_progress", default=None)
+__all__ = ["MCPTool"]
 
 
 class MCPTool(ToolBase):
@@ -105,16 +102,27 @@ class MCPTool(ToolBase):
 
     def call(self, /, **kwargs: Any) -> Awaitable[ToolChunk | ChunkStream] | ChunkStream:
         """The final chunk, or with ``stream_progress`` a stream of progress and the final chunk."""
-        return self._stream(kwargs) if self.client.stream_progress else self._final(kwargs, on_progress.get())
+        reports = Reports(self.name)
+        if self.client.stream_progress:
+            return self._stream(kwargs, reports)
+        return self._final(kwargs, reports, reports.report)
 
-    async def _final(self, arguments: dict[str, Any], listener: Callable[[dict[str, Any]], None] | None) -> ToolChunk:
+    async def _final(
+        self, arguments: dict[str, Any], reports: Reports, listener: Callable[[dict[str, Any]], None]
+    ) -> ToolChunk:
+        try:
+            return await self._answer(arguments, listener)
+        finally:
+            reports.end()
+
+    async def _answer(self, arguments: dict[str, Any], listener: Callable[[dict[str, Any]], None]) -> ToolChunk:
         here = asyncio.get_running_loop()
         latest: dict[str, Any] | None = None
 
         def deliver() -> None:
             nonlocal latest
             snapshot, latest = latest, None
-            if snapshot is not None and listener is not None:
+            if snapshot is not None:
                 listener(snapshot)
 
         def progress(snapshot: dict[str, Any]) -> None:
@@ -125,9 +133,7 @@ class MCPTool(ToolBase):
                 here.call_soon_threadsafe(deliver)
 
         try:
-            result = await self.client.call_raw(
-                self.server_tool_name, arguments, progress if listener is not None else None, self.definition
-            )
+            result = await self.client.call_raw(self.server_tool_name, arguments, progress, self.definition)
         except (MCPConnectionError, MCPDefinitionError) as error:
             return ToolChunk.of(str(error), ToolResultState.ERROR)
         except asyncio.CancelledError:
@@ -154,16 +160,14 @@ class MCPTool(ToolBase):
             raise error
         return f"The MCP server {self.client.name!r} refused the call: {error.message}"
 
-    async def _stream(self, arguments: dict[str, Any]) -> AsyncGenerator[ToolChunk, None]:
+    async def _stream(self, arguments: dict[str, Any], reports: Reports) -> AsyncGenerator[ToolChunk, None]:
         progress: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        listener = on_progress.get()
 
         def heard(snapshot: dict[str, Any]) -> None:
             progress.put_nowait(snapshot)
-            if listener is not None:
-                listener(snapshot)
+            reports.report(snapshot)
 
-        call = asyncio.ensure_future(self._final(arguments, heard))
+        call = asyncio.ensure_future(self._final(arguments, reports, heard))
         news: asyncio.Future[dict[str, Any]] | None = None
         try:
             while True:

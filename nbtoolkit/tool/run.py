@@ -29,6 +29,7 @@ from nbtoolkit.tool.base import ChunkStream, ToolBase, open_stream, wrap
 from nbtoolkit.tool.content import clean, cut, to_blocks
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.log import LogEntry
+from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.engine import Judgement, PermissionEngine
     from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.state import AgentState
+    from nbtoolkit.tool.base import Running
     from nbtoolkit.tool.toolkit import Toolkit
 
 __all__ = ["Interrupted", "ToolCall", "own_lines"]
@@ -315,7 +317,7 @@ class ToolCall:
         tool, judged = self.tool, self._allowed
         if tool is not None and judged is not None and not tool.middlewares and not tool.is_external_tool:
             # One chunk and nothing around it: the usual call, without the cost of a stream.
-            result = tool.run(judged, self._injected(tool))
+            result = self._start(tool, judged)
             if type(result) is CoroutineType or isinstance(result, Awaitable):
                 got = await result
                 if isinstance(got, ToolChunk):
@@ -362,7 +364,14 @@ class ToolCall:
     def _stream(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
         if tool.is_external_tool:
             return self._external(tool, arguments)
-        return open_stream(tool.run(arguments, self._injected(tool)))
+        return open_stream(self._start(tool, arguments))
+
+    def _start(self, tool: ToolBase, arguments: Arguments) -> Running:
+        token = current_call.set(self)
+        try:
+            return tool.run(arguments, self._injected(tool))
+        finally:
+            current_call.reset(token)
 
     async def _external(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
         self._mark(ToolCallState.SUBMITTED)

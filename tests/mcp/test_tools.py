@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import dataclasses
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mcp_types
 import pytest
@@ -14,11 +15,18 @@ from mcp.server.mcpserver import Context
 
 from nbtoolkit.mcp.content import to_chunk
 from nbtoolkit.mcp.naming import tool_names
-from nbtoolkit.mcp.tool import MCPTool, on_progress
-from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState, URLSource
+from nbtoolkit.mcp.tool import MCPTool
+from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolCallBlock, ToolResultState, URLSource
+from nbtoolkit.permission.approval import allow_all
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext
+from nbtoolkit.tool import progress
+from nbtoolkit.tool.progress import Progress
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
+from nbtoolkit.tool.toolkit import Toolkit
 from tests.mcp.support import attached, in_memory, said, until, use
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 # ------------------------------------------------------------------------------------------------------- names
@@ -242,17 +250,66 @@ def test_a_result_that_breaks_its_own_schema_is_an_error_result(monkeypatch: pyt
 
 
 # ---------------------------------------------------------------------------------------------------- progress
-def test_by_default_there_is_one_chunk_and_progress_goes_to_who_listens() -> None:
+@pytest.fixture
+def reports() -> Iterator[list[Progress]]:
+    heard: list[Progress] = []
+    progress.observers.append(heard.append)
+    yield heard
+    progress.observers.remove(heard.append)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_progress_of_any_call_goes_to_who_listens_with_the_call_that_it_belongs_to(
+    reports: list[Progress], streaming: bool
+) -> None:
     async def scenario() -> None:
-        heard: list[dict[str, Any]] = []
+        async with attached(stream_progress=streaming) as client:
+            toolkit = Toolkit(mcps=[client])
+            toolkit.approver = allow_all
+            call = toolkit.call_tool(
+                ToolCallBlock(id="c1", name="mcp__plain__sleep", input='{"seconds":0.3,"steps":3}')
+            )
+            response = await call
+            assert response.state is ToolResultState.SUCCESS
+            assert {report.call for report in reports} == {call}
+            last, ended = reports[-2:]
+            assert (last.progress, last.total, last.message, last.fraction, last.ended) == (
+                3.0,
+                3.0,
+                "step 3",
+                1.0,
+                False,
+            )
+            assert ended == dataclasses.replace(last, ended=True)
+
+    asyncio.run(scenario())
+
+
+def test_a_call_outside_a_toolkit_reports_too_and_one_without_progress_reports_nothing(
+    reports: list[Progress],
+) -> None:
+    async def scenario() -> None:
         async with attached() as client:
-            token = on_progress.set(heard.append)
+            assert said(await use(client, "echo", text="quiet")) == "quiet"
+            assert reports == []
+            assert said(await use(client, "sleep", seconds=0.3, steps=3)) == "slept"
+            assert (reports[-1].call, reports[-1].tool, reports[-1].ended) == (None, "mcp__plain__sleep", True)
+
+    asyncio.run(scenario())
+
+
+def test_an_observer_of_progress_that_fails_costs_the_call_nothing(reports: list[Progress]) -> None:
+    def fails(report: Progress) -> None:
+        raise RuntimeError("no page")
+
+    async def scenario() -> None:
+        async with attached() as client:
+            progress.observers.insert(0, fails)
             try:
-                chunk = await use(client, "sleep", seconds=0.5, steps=3)
+                assert said(await use(client, "sleep", seconds=0.1, steps=1)) == "slept"
             finally:
-                on_progress.reset(token)
-            assert said(chunk) == "slept"
-            assert heard[-1] == {"progress": 3.0, "total": 3.0, "message": "step 3"}
+                progress.observers.remove(fails)
+            assert reports[-1].ended
 
     asyncio.run(scenario())
 
