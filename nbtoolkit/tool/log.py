@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.rule import PermissionBehavior
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -36,17 +36,10 @@ _SCOPE_WORDS = {
 }
 
 
-@dataclass(slots=True)
 class LogEntry:
     """One call that ended. ``waited`` and ``seconds`` are seconds, ``size`` characters of the result."""
 
-    number: int
-    id: str
-    tool: str
-    origin: str
-    tool_input: dict[str, Any]
-    asked_by: Origin
-    started_at: str
+    # Held by the class until an entry has its own, since a call needs few of them and every call makes an entry.
     mended: tuple[str, ...] = ()
     behavior: PermissionBehavior | None = None
     reason: str | None = None
@@ -57,7 +50,33 @@ class LogEntry:
     size: int = 0
     edited: bool = False
     note: str | None = None
-    variables: dict[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(
+        self,
+        number: int,
+        id: str,  # noqa: A002
+        tool: str,
+        origin: str,
+        tool_input: dict[str, Any],
+        asked_by: Origin,
+        started_at: str,
+        **others: Any,
+    ) -> None:
+        self.number = number
+        self.id = id
+        self.tool = tool
+        self.origin = origin
+        self.tool_input = tool_input
+        self.asked_by = asked_by
+        self.started_at = started_at
+        for name, value in others.items():
+            if name not in _LATER:
+                raise TypeError(f"a LogEntry has no {name!r}; it takes {', '.join(_LATER)}")
+            setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<call {self.number} of {self.tool}: {self.words}, {self.state.value}>"
 
     @property
     def words(self) -> str:
@@ -100,6 +119,9 @@ class LogEntry:
             "seconds": round(self.seconds, 6),
             "size": self.size,
         }
+
+
+_LATER = tuple(LogEntry.__annotations__)
 
 
 def _because(reason: str | None) -> str:
