@@ -310,7 +310,14 @@ def test_the_number_of_faults_and_their_length_are_bounded() -> None:
     assert caught.value.faults[-1] == "… and 480 more"
 
 
-SENTINEL = object()
+class Sentinel:
+    """Its repr has no address: a test's name is the same in each process."""
+
+    def __repr__(self) -> str:
+        return "SENTINEL"
+
+
+SENTINEL = Sentinel()
 
 # hint, default, its JSON in the schema (… for none), whether null or the default itself may be sent
 DEFAULTS: list[tuple[Any, Any, Any]] = [
