@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +138,14 @@ def _read_only(verdicts: Sequence[SubjectVerdict], reading: int) -> str:
 
 # ------------------------------------------------------------------------------------------------------- the change
 async def explain(engine: PermissionEngine, tool: Judged, tool_input: dict[str, Any]) -> Explanation:
-    """Judge, and try changes until one decides otherwise."""
+    """Judge, and try changes until one decides otherwise.
+
+    In a task of its own: a tool keeps what it found for the call whose task judges it, which a mere look must not replace.
+    """
+    return await asyncio.create_task(_explain(engine, tool, tool_input))
+
+
+async def _explain(engine: PermissionEngine, tool: Judged, tool_input: dict[str, Any]) -> Explanation:
     judgement = await engine.judge(tool, tool_input)
     change = await _change(engine, judgement)
     return Explanation(tool.name, judgement.decision, steps(judgement), judgement.rule, change, judgement.subjects)

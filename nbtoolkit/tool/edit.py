@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
-from nbtoolkit.tool import files
+from nbtoolkit.tool import diffs, files
 from nbtoolkit.tool.files import FileChange, FileFault, FileTool
 from nbtoolkit.tool.result import ToolChunk
 
@@ -47,9 +47,14 @@ class Edit(FileTool):
     is_concurrency_safe = False
 
     def change(self, tool_input: dict[str, Any], state: AgentState | None = None) -> FileChange:
-        """What a call would do, without doing it; a FileFault where it can't be done."""
+        """What a call would do, without doing it: for an approval card, before the answer and as often as it likes.
+
+        It writes nothing and uses nothing up. ``diff`` of what it gives is bounded text, as ``diff -u`` shows it, from a
+        file and a model: to be escaped. Where the call would fail it raises a FileFault, whose text says why. Without a
+        ``state`` it isn't asked whether the file was read before.
+        """
         return self._change(
-            self.located(tool_input["file_path"]),
+            self.located(tool_input["file_path"], look=True),
             tool_input["old_string"],
             tool_input["new_string"],
             state,
@@ -84,8 +89,8 @@ class Edit(FileTool):
                 f"old_string is in {path!r} {count} times. Give more of the text around the one that is meant, or set replace_all."
             )
         after = text.text.replace(old, new)
-        diff = files.unified(text.text, after, os.path.basename(path))  # noqa: PTH119
-        return FileChange(path, before, text.encoded(after), diff), count
+        diff = diffs.unified(text.text, after, os.path.basename(path))  # noqa: PTH119
+        return FileChange(path, before, text.encoded(after), *diff), count
 
     async def call(
         self,
@@ -106,7 +111,7 @@ class Edit(FileTool):
             files.remember(_agent_state, path, files.fingerprint(path, change.after))
         except FileFault as fault:
             return files.failed(fault)
-        added, removed = files.counted(change.diff)
+        added, removed = diffs.counted(change.diff)
         where = "" if count == 1 else f" in {count} places"
         text = f"Edited {file_path}{where}: {added} line{'' if added == 1 else 's'} added, {removed} removed."
         chunk = ToolChunk.of(text, ToolResultState.SUCCESS)

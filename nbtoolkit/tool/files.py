@@ -8,6 +8,7 @@ import hashlib
 import os
 import stat
 import tempfile
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from nbtoolkit.permission.path_subject import PathSubject, path_subject
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision, PermissionRule
 from nbtoolkit.permission.sensitive import DANGEROUS_DIRECTORIES, DANGEROUS_FILES, Places, roots
 from nbtoolkit.tool.base import ToolBase
+from nbtoolkit.tool.diffs import counted
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
@@ -78,6 +80,12 @@ def here() -> str:
         return "/"
 
 
+# Where the path of the call under way led when it was judged. Each call runs in a task with a context of its own, so
+# another call with the same path, judged while this one waits for its answer, doesn't take its place.
+_NOTHING: tuple[object, str, str] = (None, "", "")
+_judged: ContextVar[tuple[object, str, str]] = ContextVar("nbtoolkit_judged_path", default=_NOTHING)
+
+
 class FileTool(ToolBase):
     """A tool about one path: judged by where the path leads, and run on just that place."""
 
@@ -99,16 +107,13 @@ class FileTool(ToolBase):
         if dangerous_directories is not None:
             self.dangerous_directories = list(dangerous_directories)
         self._places = Places(dangerous_files, dangerous_directories)
-        self._judged: dict[str, str] = {}
 
     # ------------------------------------------------------------------------------------------------- judging
     def subjects(self, tool_input: dict[str, Any], context: PermissionContext) -> list[Subject]:
         """The one path, resolved; what was judged is what ``located`` gives later."""
         given = tool_input.get(self.path_argument) or "."
         subject = self._subject(given, roots(context), context.base)
-        if len(self._judged) > 1_000:
-            self._judged.clear()
-        self._judged[given] = subject.resolved[0] if subject.resolved else ""
+        _judged.set((self, given, subject.resolved[0] if subject.resolved else ""))
         return [subject]
 
     def _subject(self, given: str, folders: Sequence[str], base: str) -> PathSubject:
@@ -152,12 +157,19 @@ class FileTool(ToolBase):
         return [] if suggestion is None else [suggestion]
 
     # ------------------------------------------------------------------------------------------------- running
-    def located(self, given: str) -> str:
-        """The real path behind a given one; a FileFault where it leads elsewhere than when it was judged."""
+    def located(self, given: str, *, look: bool = False) -> str:
+        """The real path behind a given one; a FileFault where it leads elsewhere than when it was judged.
+
+        A run uses the judgement up, so that a later one without a judgement isn't held to it; a mere ``look`` doesn't.
+        """
         found = pattern.resolve(given, here())
         if found is None:
             raise FileFault(f"{given!r:.200} is no path. Expected the path of a file, as text.")
-        judged = self._judged.pop(given, "")
+        tool, path, judged = _judged.get()
+        if tool is not self or path != given:
+            return found[0]
+        if not look:
+            _judged.set(_NOTHING)
         if judged and judged != found[0]:
             raise FileFault(
                 f"{given!r} leads to {found[0]!r} now, but led to {judged!r} when it was judged. Nothing was done; call again."
@@ -323,6 +335,8 @@ class FileChange:
     before: bytes | None
     after: bytes
     diff: str
+    left_out: int = 0
+    """Lines of the difference that are not in ``diff``, as too many to review."""
 
     def undo(self) -> str:
         """Put the file back as it was; a FileFault where somebody changed it since."""
@@ -343,20 +357,6 @@ class FileChange:
     def __repr__(self) -> str:
         added, removed = counted(self.diff)
         return f"<change of {os.path.basename(self.path)}: {added} added, {removed} removed>"  # noqa: PTH119
-
-
-def unified(before: str, after: str, name: str) -> str:
-    """The difference of two texts, as ``diff -u`` shows it."""
-    lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}", n=3
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def counted(diff: str) -> tuple[int, int]:
-    """How many lines a diff adds and removes."""
-    lines = diff.splitlines()[2:]
-    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
 
 
 def replace_file(path: str, data: bytes, *, expected: bytes | None = None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
-from nbtoolkit.tool import files
+from nbtoolkit.tool import diffs, files
 from nbtoolkit.tool.files import FileChange, FileFault, FileTool, Text
 from nbtoolkit.tool.result import ToolChunk
 
@@ -45,15 +45,21 @@ class Write(FileTool):
     is_concurrency_safe = False
 
     def change(self, tool_input: dict[str, Any], state: AgentState | None = None) -> FileChange:
-        """What a call would do, without doing it; a FileFault where it can't be done."""
-        return self._change(self.located(tool_input["file_path"]), tool_input["content"], state)
+        """What a call would do, without doing it: for an approval card, before the answer and as often as it likes.
+
+        It writes nothing and uses nothing up. ``diff`` of what it gives is bounded text, as ``diff -u`` shows it, from a
+        file and a model: to be escaped. Where the call would fail it raises a FileFault, whose text says why. Without a
+        ``state`` it isn't asked whether the file was read before.
+        """
+        path = self.located(tool_input["file_path"], look=True)
+        return self._change(path, tool_input["content"], state)
 
     def _change(self, path: str, content: str, state: AgentState | None) -> FileChange:
         name = os.path.basename(path)  # noqa: PTH119
         if os.path.isdir(path):  # noqa: PTH112
             raise FileFault(f"{path!r} is a folder, so it can't be written as a file.")
         if not os.path.lexists(path):
-            return FileChange(path, None, _encode(content), files.unified("", content, name))
+            return FileChange(path, None, _encode(content), *diffs.unified("", content, name))
         if os.path.getsize(path) > files.LARGEST_EDITABLE:  # noqa: PTH202
             raise FileFault(
                 f"{path!r} is larger than {files.LARGEST_EDITABLE // 2**20} MB, so it isn't replaced as text."
@@ -65,7 +71,7 @@ class Write(FileTool):
         except FileFault:
             old = Text("", "utf-8", b"", "\n")
         after = old.encoded(content) if old.text else _encode(content)
-        return FileChange(path, before, after, files.unified(old.text, content, name))
+        return FileChange(path, before, after, *diffs.unified(old.text, content, name))
 
     async def call(self, file_path: str, content: str, _agent_state: AgentState | None = None) -> ToolChunk:
         """Write the file."""

@@ -208,10 +208,14 @@ def test_a_path_that_leads_elsewhere_since_it_was_judged_is_not_read(
     (tmp_path / "secret").write_text("secret\n")
     tool = Read()
     engine = PermissionEngine(PermissionContext())
-    assert asyncio.run(engine.check_permission(tool, {"file_path": "a.txt"})).behavior.value == "allow"
-    (tmp_path / "a.txt").unlink()
-    (tmp_path / "a.txt").symlink_to("secret")
-    chunk = asyncio.run(tool(file_path="a.txt"))
+
+    async def run() -> Any:
+        assert (await engine.check_permission(tool, {"file_path": "a.txt"})).behavior.value == "allow"
+        (tmp_path / "a.txt").unlink()
+        (tmp_path / "a.txt").symlink_to("secret")
+        return await tool(file_path="a.txt")
+
+    chunk = asyncio.run(run())
     assert isinstance(chunk, ToolChunk)
     assert chunk.state is ToolResultState.ERROR
     assert "leads to" in text(chunk)

@@ -164,6 +164,62 @@ def test_what_a_call_would_do_is_shown_without_doing_it(tmp_path: Path) -> None:
     assert path.read_text() == "one\n"
 
 
+def test_looking_at_what_a_call_would_do_leaves_it_bound_to_the_place_that_was_judged(tmp_path: Path) -> None:
+    (tmp_path / "fine.txt").write_text("one\n")
+    (tmp_path / "other.txt").write_text("one\n")
+    link = tmp_path / "link.txt"
+    link.symlink_to("fine.txt")
+    given = {"file_path": str(link), "old_string": "one", "new_string": "two"}
+
+    async def run() -> ToolChunk:
+        tool = Edit()
+        await PermissionEngine(PermissionContext()).check_permission(tool, given)
+        for _ in range(2):
+            assert tool.change(given).path == str(tmp_path / "fine.txt")
+        link.unlink()
+        link.symlink_to("other.txt")
+        with pytest.raises(FileFault, match="when it was judged"):
+            tool.change(given)
+        chunk = await tool(**given)
+        assert isinstance(chunk, ToolChunk)
+        return chunk
+
+    assert "when it was judged" in text(asyncio.run(run()))
+    assert (tmp_path / "other.txt").read_text() == "one\n"
+
+
+def test_another_call_judged_meanwhile_does_not_stand_in_for_the_one_that_was_approved(tmp_path: Path) -> None:
+    (tmp_path / "fine.txt").write_text("one\n")
+    (tmp_path / "other.txt").write_text("one\n")
+    link = tmp_path / "link.txt"
+    link.symlink_to("fine.txt")
+    given = {"file_path": str(link), "content": "two\n"}
+    tool = Write()
+    engine = PermissionEngine(PermissionContext())
+
+    async def approved(judged: asyncio.Event, go_on: asyncio.Event) -> ToolChunk:
+        await engine.check_permission(tool, given)
+        judged.set()
+        await go_on.wait()
+        chunk = await tool(**given)
+        assert isinstance(chunk, ToolChunk)
+        return chunk
+
+    async def run() -> ToolChunk:
+        judged, go_on = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(approved(judged, go_on))
+        await judged.wait()
+        link.unlink()
+        link.symlink_to("other.txt")
+        await engine.explain(tool, given)
+        await asyncio.create_task(engine.check_permission(tool, given))
+        go_on.set()
+        return await task
+
+    assert "when it was judged" in text(asyncio.run(run()))
+    assert (tmp_path / "other.txt").read_text() == "one\n"
+
+
 def test_the_notebook_that_the_kernel_belongs_to_is_never_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
