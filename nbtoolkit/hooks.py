@@ -6,6 +6,7 @@ nobody answers a question.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from nbtoolkit.exception import DeveloperOrientedException
@@ -21,7 +22,17 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.run import ToolCall
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["CallObserver", "default_approver", "drive", "get_toolkit", "observers", "origin", "place", "stoppable"]
+__all__ = [
+    "CallObserver",
+    "caller",
+    "default_approver",
+    "drive",
+    "get_toolkit",
+    "observers",
+    "origin",
+    "place",
+    "stoppable",
+]
 
 T = TypeVar("T")
 
@@ -80,6 +91,8 @@ def get_toolkit() -> Toolkit:
 drive: Callable[[Coroutine[Any, Any, Any]], Any] = _drive
 default_approver: Approver | None = None
 origin: Callable[[], Origin] = _origin
+# Who a call is for that comes from elsewhere than the host's own code, such as a client of the MCP server.
+caller: ContextVar[Origin | None] = ContextVar("nbtoolkit_caller", default=None)
 # What the host needs to find the place of a call's output again; ToolCall.place keeps it.
 place: Callable[[], Any] = _nowhere
 # Stands around each run of a synchronous function in the calling thread; a stop there is raised as Interrupted.

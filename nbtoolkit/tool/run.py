@@ -190,7 +190,7 @@ class ToolCall:
             raise DeveloperOrientedException(
                 f"the call {self.name!r} has run already; make a new one with toolkit.call_tool"
             )
-        self.origin = hooks.origin()
+        self.origin = hooks.caller.get() or hooks.origin()
         self.place = hooks.place()
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
