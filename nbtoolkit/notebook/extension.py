@@ -51,6 +51,7 @@ class Extension:
         hooks.place = scheduling.origin
         hooks.default_approver = self._approver
         hooks.observers.append(self._recorder)
+        self._unwatch = self._recorder.live.watch()
         changes.observers.append(self._definitions)
         set_host(ServerQuestions(self._approver))
         set_variable_resolver(NotebookVariables(self._shell, self._toolkit))
@@ -81,6 +82,7 @@ class Extension:
         magics.unregister(self._shell)
         set_variable_resolver(None)
         hooks.observers.remove(self._recorder)
+        self._unwatch()
         changes.observers.remove(self._definitions)
         set_host(None)
         self._undo_warnings()

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import render, scheduling, tables
 from nbtoolkit.notebook.finish import finish
+from nbtoolkit.notebook.live import LiveCalls
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nbtoolkit.notebook.approver import InlineApprover
     from nbtoolkit.tool.log import LogEntry
     from nbtoolkit.tool.result import ToolChunk, ToolResponse
@@ -53,24 +56,25 @@ class Recorder:
 
     def __init__(self, approver: InlineApprover) -> None:
         self._approver = approver
-
-    def started(self, call: ToolCall) -> None:
-        """Nothing yet: a live view comes with output."""
-
-    def chunk(self, call: ToolCall, chunk: ToolChunk) -> None:
-        """Nothing yet: a live view comes with output."""
+        self.live = live = LiveCalls(approver.card)
+        # Straight on, since each chunk of each call comes this way.
+        self.started: Callable[[ToolCall], None] = live.started
+        self.chunk: Callable[[ToolCall, ToolChunk], None] = live.chunk
 
     def ended(self, call: ToolCall, entry: LogEntry, response: ToolResponse) -> None:
         """Show the record first and close the card then, so that nothing jumps."""
         where = call.place
         shown: list[dict[str, str]] = []
+        feed = self.live.end(call)
 
         def record() -> None:
             if not shown:
                 bundle = render.record(entry, response)
                 _keep(entry.id, bundle)
-                show(bundle, where)
+                show(bundle, where, feed.display_id if feed is not None else None)
                 shown.append(bundle)
+            if feed is not None:
+                feed.close()
             if entry.note and len(shown) == 1:
                 note = tables.message(entry.note)
                 show(note, where)
@@ -107,13 +111,19 @@ def _shell() -> Any:
     return get_ipython()
 
 
-def show(bundle: dict[str, str], origin: Any) -> None:
-    """Show a bundle under its cell; inside ``%%capture`` it is captured, in a terminal it is text."""
+def show(bundle: dict[str, str], origin: Any, instead_of: str | None = None) -> None:
+    """Show a bundle under its cell; inside ``%%capture`` it is captured, in a terminal it is text.
+
+    ``instead_of`` is a display that it takes the place of, so that a saved notebook holds no empty one.
+    """
     from IPython.core.displaypub import CapturingDisplayPublisher
     from IPython.display import display
 
     shell = _shell()
     captured = shell is not None and isinstance(shell.display_pub, CapturingDisplayPublisher)
     parent = origin.parent if origin is not None and origin.in_kernel else None
-    if captured or not scheduling.publish(bundle, parent=parent):
+    if captured and instead_of is not None:
+        scheduling.publish({}, parent=parent, display_id=instead_of, update=True)
+    update = instead_of is not None
+    if captured or not scheduling.publish(bundle, parent=parent, display_id=instead_of, update=update):
         display(bundle, raw=True)  # type: ignore[no-untyped-call]
