@@ -16,7 +16,7 @@ from nbtoolkit.state import AgentState
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.group import BASIC, ResetTools, ToolGroup
 from nbtoolkit.tool.making import as_tool, is_client, owner
-from nbtoolkit.tool.schemas import FORMATS, SchemaCache
+from nbtoolkit.tool.schemas import SchemaCache, form_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.mcp.client import MCPClient
     from nbtoolkit.skill import Skill, SkillLoaderBase
+    from nbtoolkit.tool.limits import SchemaNote
 
 __all__ = ["Registry"]
 
@@ -355,16 +356,30 @@ class Registry:
         self,
         groups: Sequence[str] | None = None,
         format: str = "openai",  # noqa: A002
+        *,
+        strict: bool = False,
     ) -> list[dict[str, Any]]:
         """The schemas of basic and of the groups named; None means those that are on now.
 
-        ``format``: openai, openai_responses, anthropic, gemini or mcp. The parameters are shared and refuse to be
-        changed; ``copy.deepcopy`` gives ordinary ones.
+        ``format``: openai, openai_responses, anthropic, gemini or mcp. ``strict`` asks OpenAI and Anthropic to hold the
+        model to the schema, for the tools that their strict mode can take. What a provider's limits changed is in
+        ``schema_notes``. The parameters are shared and refuse to be changed; ``copy.deepcopy`` gives ordinary ones.
         """
-        try:
-            form = FORMATS[format]
-        except KeyError:
-            raise ValueError(f"{format!r} is no schema format; expected one of {', '.join(FORMATS)}") from None
+        form = form_of(format, strict=strict)
+        return self._schemas.schemas(await self._listed(groups), form, strict=strict)
+
+    async def schema_notes(
+        self,
+        groups: Sequence[str] | None = None,
+        format: str = "openai",  # noqa: A002
+        *,
+        strict: bool = False,
+    ) -> list[SchemaNote]:
+        """What a provider's limits changed in the schemas that ``get_tool_schemas`` gives for the same arguments."""
+        form = form_of(format, strict=strict)
+        return self._schemas.notes(await self._listed(groups), form, strict=strict)
+
+    async def _listed(self, groups: Sequence[str] | None) -> list[ToolBase]:
         chosen = self._chosen(groups)
         # Groups come and change their descriptions.
         self._schemas.drop(self._reset_tools)
@@ -373,15 +388,35 @@ class Registry:
             tools += group.tools
             for client in group.mcps:
                 tools += await self._tools_of(client)
-        return self._schemas.schemas(tools, form)
+        return tools
 
     def get_tool_schemas_sync(
         self,
         groups: Sequence[str] | None = None,
         format: str = "openai",  # noqa: A002
+        *,
+        strict: bool = False,
     ) -> list[dict[str, Any]]:
         """``get_tool_schemas`` for a plain cell."""
-        return self._run(self.get_tool_schemas(groups, format))
+        return self._run(self.get_tool_schemas(groups, format, strict=strict))
+
+    def schema_notes_sync(
+        self,
+        groups: Sequence[str] | None = None,
+        format: str = "openai",  # noqa: A002
+        *,
+        strict: bool = False,
+    ) -> list[SchemaNote]:
+        """``schema_notes`` for a plain cell."""
+        return self._run(self.schema_notes(groups, format, strict=strict))
+
+    async def as_sent(self, name: str, format: str) -> tuple[str, dict[str, str]]:  # noqa: A002
+        """The tool's own name for one that was sent in that form, and its own argument names for the sent ones."""
+        if name not in self._index and name[:1] == "_" and name[1:] in self._index:
+            name = name[1:]
+        held = self._index.get(name)
+        tool = held[0] if held is not None else await self.get_tool(name)
+        return name, {} if tool is None else self._schemas.fitted(tool, form_of(format)).renamed
 
     async def get_skill_instructions(self, groups: Sequence[str] | None = None, state: AgentState | None = None) -> str:
         """The index of the skills of basic and the groups named, for a system prompt; empty without skills.

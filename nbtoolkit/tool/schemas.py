@@ -1,20 +1,23 @@
 """Tool schemas in the forms that models' interfaces want, cached so that listing them again costs nothing.
 
-A cached schema is shared: its outer keys may be changed by whoever asked, its parameters refuse to be.
+Each keeps to its provider's limits. A cached schema is shared: its outer keys may be changed by whoever asked, its
+parameters refuse to be.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from nbtoolkit.tool.limits import LIMITS, STRICT, Fitted, SchemaNote, fit
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nbtoolkit.tool.base import ToolBase
 
-__all__ = ["FORMATS", "FrozenDict", "FrozenList", "SchemaCache"]
+__all__ = ["FORMATS", "Form", "FrozenDict", "FrozenList", "SchemaCache", "form_of"]
 
 
 def _refuse(_self: object, *_: object, **__: object) -> NoReturn:
@@ -77,7 +80,8 @@ def _openai(several: Iterable[Parts]) -> list[dict[str, Any]]:
 
 def _openai_responses(several: Iterable[Parts]) -> list[dict[str, Any]]:
     return [
-        {"type": "function", "name": name, "description": description, "parameters": parameters}
+        # Left out, this interface would take it for true.
+        {"type": "function", "name": name, "description": description, "parameters": parameters, "strict": False}
         for name, description, parameters in several
     ]
 
@@ -103,38 +107,91 @@ def _mcp(several: Iterable[Parts]) -> list[dict[str, Any]]:
     ]
 
 
-Form = Callable[[Iterable[Parts]], list[dict[str, Any]]]
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One provider's form of a tool, by the name that ``format=`` takes."""
+
+    name: str
+    make: Callable[[Iterable[Parts]], list[dict[str, Any]]]
+
+
 FORMATS: dict[str, Form] = {
-    "openai": _openai,
-    "openai_responses": _openai_responses,
-    "anthropic": _anthropic,
-    "gemini": _gemini,
-    "mcp": _mcp,
+    name: Form(name, make)
+    for name, make in (
+        ("openai", _openai),
+        ("openai_responses", _openai_responses),
+        ("anthropic", _anthropic),
+        ("gemini", _gemini),
+        ("mcp", _mcp),
+    )
 }
+
+
+def form_of(name: str, *, strict: bool = False) -> Form:
+    """The form of that name; ValueError that lists those that there are, or that have a strict mode."""
+    known = STRICT if strict else FORMATS
+    if name not in known:
+        what = "schema format with a strict mode" if strict else "schema format"
+        raise ValueError(f"{name!r} is no {what}; expected one of {', '.join(known)}")
+    return FORMATS[name]
 
 
 class SchemaCache:
     """The frozen parts of each tool's schema, kept as long as the tool object is the same."""
 
     def __init__(self) -> None:
-        self._parts: dict[int, tuple[ToolBase, Parts]] = {}
+        self._own: dict[int, tuple[ToolBase, Parts]] = {}
+        self._fitted: dict[tuple[str, bool], dict[int, tuple[Parts, Fitted]]] = {}
 
     def schema(self, tool: ToolBase, form: Form) -> dict[str, Any]:
         """The tool's schema in one form."""
         return self.schemas([tool], form)[0]
 
-    def schemas(self, tools: Sequence[ToolBase], form: Form) -> list[dict[str, Any]]:
+    def schemas(self, tools: Sequence[ToolBase], form: Form, *, strict: bool = False) -> list[dict[str, Any]]:
         """The tools' schemas in one form."""
-        held = self._parts
-        missing = [tool for tool in tools if id(tool) not in held]
-        for tool in missing:
-            held[id(tool)] = (tool, (tool.name, tool.description, freeze(tool.input_schema)))
-        return form([held[id(tool)][1] for tool in tools])
+        held = self._fit(tools, form, strict=strict)
+        made = form.make([held[id(tool)][0] for tool in tools])
+        if strict:
+            for tool, schema in zip(tools, made, strict=True):
+                (schema["function"] if form.name == "openai" else schema)["strict"] = held[id(tool)][1].strict
+        return made
+
+    def fitted(self, tool: ToolBase, form: Form, *, strict: bool = False) -> Fitted:
+        """What of the tool is sent in that form, and what had to be changed."""
+        return self._fit([tool], form, strict=strict)[id(tool)][1]
+
+    def notes(self, tools: Sequence[ToolBase], form: Form, *, strict: bool = False) -> list[SchemaNote]:
+        """What had to be changed of the tools in that form."""
+        held = self._fit(tools, form, strict=strict)
+        notes = [note for tool in tools for note in held[id(tool)][1].notes]
+        limits = (STRICT if strict else LIMITS)[form.name]
+        if limits.max_tools is not None and len(tools) > limits.max_tools:
+            text = f"{limits.provider} takes {limits.max_tools} tools in one request; switch groups off"
+            notes.append(SchemaNote(f"{len(tools)} tools", "", text))
+        return notes
+
+    def _fit(self, tools: Sequence[ToolBase], form: Form, *, strict: bool) -> dict[int, tuple[Parts, Fitted]]:
+        held = self._fitted.setdefault((form.name, strict), {})
+        for tool in [tool for tool in tools if id(tool) not in held]:
+            name, description, own = self._parts(tool)
+            fitted = fit(name, own, form.name, strict=strict)
+            parameters = own if fitted.parameters is own else freeze(fitted.parameters)
+            held[id(tool)] = ((fitted.name, description, parameters), fitted)
+        return held
+
+    def _parts(self, tool: ToolBase) -> Parts:
+        held = self._own.get(id(tool))
+        if held is None:
+            held = self._own[id(tool)] = (tool, (tool.name, tool.description, freeze(tool.input_schema)))
+        return held[1]
 
     def drop(self, tool: ToolBase) -> None:
         """Forget one tool."""
-        self._parts.pop(id(tool), None)
+        if self._own.pop(id(tool), None) is not None:
+            for held in self._fitted.values():
+                held.pop(id(tool), None)
 
     def clear(self) -> None:
         """Forget all."""
-        self._parts.clear()
+        self._own.clear()
+        self._fitted.clear()
