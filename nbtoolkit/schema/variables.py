@@ -21,6 +21,7 @@ __all__ = [
     "Variable",
     "VariableResolver",
     "as_handle",
+    "describe",
     "find_name",
     "get_variable_resolver",
     "result_handle",
@@ -62,6 +63,17 @@ def set_variable_resolver(resolver: VariableResolver | None) -> None:
 def get_variable_resolver() -> VariableResolver | None:
     """Where variables come from, if anywhere."""
     return _resolver
+
+
+def describe(value: object) -> str:
+    """What a notebook variable is, in a few words: ``DataFrame 10,000 × 12``."""
+    kind = type(value).__name__
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape and all(isinstance(side, int) for side in shape):
+        return f"{kind} {' × '.join(f'{side:,}' for side in shape)}"
+    if isinstance(value, list | dict | set | tuple | str | bytes):
+        return f"{kind} of {len(value):,}"
+    return kind
 
 
 def type_name(kind: Any) -> str:

@@ -2,7 +2,7 @@
 
 look up → parse and repair → validate → judge → ask if need be → middlewares → the tool's stream → one response → log.
 What a model or a person can mend is a result; what a programmer must mend raises; an interrupt or a cancellation is
-recorded and goes on up. Every step of that order stands in this module once.
+recorded and goes on up. Every step of that order stands here, or for the permission in ``permit``, once.
 """
 
 from __future__ import annotations
@@ -10,57 +10,41 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import time
-import traceback
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator
-from dataclasses import replace
-from pathlib import Path
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
 from nbtoolkit.exception import AgentOrientedException, DeveloperOrientedException
 from nbtoolkit.message import TextBlock, ToolCallBlock, ToolCallState, ToolResultState, new_id, now
-from nbtoolkit.permission.approval import Approval, ApprovalRequest, ask
-from nbtoolkit.permission.rule import PermissionBehavior
+from nbtoolkit.schema.arguments import copied
 from nbtoolkit.schema.repair import parse_arguments
+from nbtoolkit.schema.variables import describe
 from nbtoolkit.tool.base import ChunkStream, ToolBase, open_stream, wrap
-from nbtoolkit.tool.content import clean, cut, to_blocks
+from nbtoolkit.tool.content import clean, cut
+from nbtoolkit.tool.failure import own_lines
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.log import LogEntry
+from nbtoolkit.tool.permit import RefusedCall, permit
 from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
 if TYPE_CHECKING:
-    from nbtoolkit.permission.approval import Approver, Origin
-    from nbtoolkit.permission.engine import Judgement, PermissionEngine
+    from nbtoolkit.permission.approval import Approval, ApprovalRequest, Approver, Origin
+    from nbtoolkit.permission.engine import Judgement
     from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.state import AgentState
     from nbtoolkit.tool.base import Running
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["Interrupted", "ToolCall", "own_lines"]
+__all__ = ["Interrupted", "ToolCall", "describe", "own_lines"]
 
 logger = logging.getLogger("nbtoolkit")
-
-# A model that edits its call over and over, or rules that send it round, must come to an end.
-MAX_ROUNDS = 20
 
 
 class Interrupted(asyncio.CancelledError):
     """A person's stop, in place of the KeyboardInterrupt that would end the loop it goes through."""
-
-
-class _Refused(BaseException):
-    """The call ends here with this chunk and doesn't run.
-
-    No Exception, or a middleware that retries on any failure would take a denial for one.
-    """
-
-    def __init__(self, chunk: ToolChunk) -> None:
-        super().__init__()
-        self.chunk = chunk
 
 
 class ToolCall:
@@ -78,7 +62,7 @@ class ToolCall:
     response: ToolResponse | None = None
     origin: Origin | None = None
     place: Any = None
-    _judged: Arguments | None = None
+    judged: Arguments | None = None
     _allowed: Arguments | None = None
     _fresh = True
     _running = False
@@ -122,8 +106,8 @@ class ToolCall:
     @property
     def tool_input(self) -> dict[str, Any]:
         """The validated arguments; what came in, before that."""
-        if self._judged is not None:
-            return self._judged.json
+        if self.judged is not None:
+            return self.judged.json
         return self.arguments if self.arguments is not None else {}
 
     def cancel(self) -> None:
@@ -193,7 +177,7 @@ class ToolCall:
         self.origin = hooks.caller.get() or hooks.origin()
         self.place = hooks.place()
         self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
+        self._task = asyncio.current_task(self._loop)
         block = self.block
         self.response = response = ToolResponse.begun(block.id)
         self.entry = entry = LogEntry(
@@ -204,8 +188,8 @@ class ToolCall:
             {} if self.arguments is None else self.arguments,
             self.origin,
             now(),
-            seconds=time.perf_counter(),
         )
+        entry.seconds = time.perf_counter()
         return response, entry
 
     # ------------------------------------------------------------------ up to the permission
@@ -226,90 +210,11 @@ class ToolCall:
             entry.tool_input = arguments
         judged = tool.validate_input(arguments)
         entry.mended = mended + judged.mended if mended or judged.mended else ()
-        self._allowed = await self._permit(tool, judged, entry)
+        self._allowed = await permit(self, tool, judged, entry)
         self._running = True
-        self._mark(ToolCallState.ALLOWED)
+        self.mark(ToolCallState.ALLOWED)
         for observer in hooks.observers:
             _tell(observer.started, self)
-
-    async def _permit(self, tool: ToolBase, judged: Arguments, entry: LogEntry) -> Arguments:
-        """Judge, and ask, until arguments are allowed, and give those; anything else leaves by _Refused."""
-        __tracebackhide__ = True
-        engine = self.toolkit.engine_for(self.state)
-        updated = False
-        for _ in range(MAX_ROUNDS):
-            self._judged = judged
-            entry.tool_input = judged.json
-            if judged.variables:
-                entry.variables = {path: describe(value) for path, value in judged.variables.items()}
-            # A copy, so that no check can change what is shown, logged and run after it was judged; a plain function
-            # has no check of its own.
-            own_checks = type(tool) is not FunctionTool
-            judgement = await engine.judge(tool, copied(judged.json) if own_checks else judged.json)
-            decision = judgement.decision
-            self.judgement = judgement
-            entry.behavior, entry.reason = decision.behavior, decision.decision_reason
-            if decision.updated_input is not None and decision.updated_input != judged.json and not updated:
-                # What the tool's check puts in the arguments' place is what will be shown and run.
-                updated = True
-                judged = tool.validate_input(decision.updated_input)
-                continue
-            if decision.behavior is PermissionBehavior.ALLOW:
-                if engine.spend(judgement):
-                    return judged
-                continue  # another call took the last of a counted grant
-            if decision.behavior is PermissionBehavior.DENY:
-                raise _Refused(_denied(decision.message))
-            approval = await self._ask(engine, tool, judged, judgement, entry)
-            if approval.kind == "edit":
-                before, judged = judged.json, tool.validate_input(approval.tool_input or {})
-                # The same arguments come back when only the mode was changed.
-                entry.edited = entry.edited or judged.json != before
-                # The engine, or the answer to the next question, has the last word.
-                self.approval = entry.approval = None
-                continue
-            return judged
-        raise _Refused(_denied(f"The call was changed {MAX_ROUNDS} times without an end."))
-
-    async def _ask(
-        self, engine: PermissionEngine, tool: ToolBase, judged: Arguments, judgement: Judgement, entry: LogEntry
-    ) -> Approval:
-        self._mark(ToolCallState.ASKING)
-        approver = self.approver or self.toolkit.approver or hooks.default_approver
-        decision = judgement.decision
-        if judgement.tool_input is judged.json:
-            judgement.tool_input = copied(judged.json)
-        self.request = request = ApprovalRequest(
-            id=self.block.id,
-            tool=tool,
-            tool_input=copied(judged.json),
-            decision=decision,
-            subjects=judgement.subjects,
-            suggested_rules=tuple(decision.suggested_rules or ()),
-            origin=entry.asked_by,
-            judgement=judgement,
-            variables=judged.variables,
-        )
-        began = time.perf_counter()
-        try:
-            if approver is None:
-                approval = Approval.deny("nobody is there to answer", by="policy")
-            else:
-                approval = await ask(approver, request)
-        finally:
-            entry.waited += time.perf_counter() - began
-        self.approval = entry.approval = approval
-        if approval.kind == "deny":
-            raise _Refused(_denied(_denial(approval)))
-        if approval.kind == "respond":
-            chunk = ToolChunk(content=to_blocks(approval.content), state=ToolResultState.SUCCESS)
-            raise _Refused(chunk.with_value(approval.content))
-        if approval.kind == "allow" and approval.scope != "call":
-            kept = self.toolkit.remember(engine, approval, request)
-            # The record says what holds, which may be less than what was asked for.
-            entry.approval = replace(approval, scope=kept.scope)
-            entry.note = kept.note
-        return approval
 
     # ------------------------------------------------------------------ the run
     async def _run(self, response: ToolResponse, entry: LogEntry) -> None:
@@ -345,7 +250,7 @@ class ToolCall:
         async def run(**kwargs: Any) -> ChunkStream:
             if kwargs != allowed.json:
                 # A middleware wrote other arguments: nobody has allowed those, each time anew.
-                arguments = await self._permit(tool, tool.validate_input(kwargs), entry)
+                arguments = await permit(self, tool, tool.validate_input(kwargs), entry)
             elif self._fresh:
                 self._fresh = False
                 arguments = allowed
@@ -367,6 +272,9 @@ class ToolCall:
         return open_stream(self._start(tool, arguments))
 
     def _start(self, tool: ToolBase, arguments: Arguments) -> Running:
+        if type(tool) is FunctionTool:
+            # It reports nothing but what it gives.
+            return tool.run(arguments, self._injected(tool))
         token = current_call.set(self)
         try:
             return tool.run(arguments, self._injected(tool))
@@ -374,7 +282,7 @@ class ToolCall:
             current_call.reset(token)
 
     async def _external(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
-        self._mark(ToolCallState.SUBMITTED)
+        self.mark(ToolCallState.SUBMITTED)
         yield await self.toolkit.external.hand_out(self, tool, arguments.json)
 
     def _injected(self, tool: ToolBase) -> dict[str, Any]:
@@ -392,7 +300,7 @@ class ToolCall:
     def _fail(self, error: BaseException, response: ToolResponse) -> ToolChunk:
         """The chunk that tells of the error; one that isn't a result goes on up, once it is in the response."""
         __tracebackhide__ = True
-        if isinstance(error, _Refused):
+        if isinstance(error, RefusedCall):
             chunk = error.chunk
         elif isinstance(error, AgentOrientedException):
             chunk = ToolChunk.of(_below(response, str(error)), ToolResultState.ERROR)
@@ -434,7 +342,7 @@ class ToolCall:
 
     def _end(self, response: ToolResponse, entry: LogEntry) -> None:
         response.finish()
-        self._mark(ToolCallState.FINISHED)
+        self.mark(ToolCallState.FINISHED)
         if self._cancels:
             self._take_back()
         self._task = None
@@ -451,7 +359,8 @@ class ToolCall:
         for observer in hooks.observers:
             _tell(observer.ended, self, entry, response)
 
-    def _mark(self, state: ToolCallState) -> None:
+    def mark(self, state: ToolCallState) -> None:
+        """Note how far the call has come."""
         # No validation of what is valid: pydantic's assignment would cost as much as the permission's whole judgement.
         self.block.__dict__["state"] = state
 
@@ -461,62 +370,10 @@ def new_call(name: str, text: str = "{}") -> ToolCallBlock:
     return ToolCallBlock(id=new_id(), name=name, input=text)
 
 
-def describe(value: object) -> str:
-    """What a notebook variable is, in a few words: ``DataFrame 10,000 × 12``."""
-    kind = type(value).__name__
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and shape and all(isinstance(side, int) for side in shape):
-        return f"{kind} {' × '.join(f'{side:,}' for side in shape)}"
-    if isinstance(value, list | dict | set | tuple | str | bytes):
-        return f"{kind} of {len(value):,}"
-    return kind
-
-
-def copied(value: Any) -> Any:
-    """A JSON value that shares no list or dict with the first; deepcopy costs ten times as much."""
-    if type(value) is dict:
-        return {key: each if type(each) in _SCALARS else copied(each) for key, each in value.items()}
-    if type(value) is list:
-        return [each if type(each) in _SCALARS else copied(each) for each in value]
-    return value
-
-
-_SCALARS = frozenset({str, int, float, bool, type(None)})
-
-
-def own_lines(error: BaseException) -> str:
-    """Type, message and the lines of the traceback that lie in the user's own code."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_foreign(frame.filename)]
-    lines = [f"  line {frame.lineno}, in {frame.name}: {frame.line}" for frame in frames if frame.line]
-    head = "".join(traceback.format_exception_only(error)).strip()
-    return "\n".join([head, *lines])
-
-
-def _is_foreign(filename: str) -> bool:
-    import sysconfig
-
-    if filename.startswith(_PACKAGE):
-        return True
-    paths = sysconfig.get_paths()
-    return filename.startswith((paths["stdlib"], paths["purelib"], paths["platlib"], "<frozen"))
-
-
-_PACKAGE = str(Path(__file__).parent.parent) + os.sep
-
-
 def _below(response: ToolResponse, text: str) -> str:
     """The text on a line of its own, below what the tool had given before."""
     last = response.content[-1] if response.content else None
     return f"\n{text}" if isinstance(last, TextBlock) and last.text and not last.text.endswith("\n") else text
-
-
-def _denied(text: str) -> ToolChunk:
-    return ToolChunk.of(text, ToolResultState.DENIED)
-
-
-def _denial(approval: Approval) -> str:
-    who = "The user denied this call" if approval.by != "policy" else "This call was denied"
-    return f"{who}: {approval.reason}" if approval.reason else f"{who}."
 
 
 def _tell(method: Any, *args: Any) -> None:

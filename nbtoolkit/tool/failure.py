@@ -1,0 +1,31 @@
+"""What a model and a person are told of an exception in a tool: its type, its message and the user's own lines."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sysconfig
+import traceback
+from pathlib import Path
+
+__all__ = ["own_lines"]
+
+_PACKAGE = str(Path(__file__).parent.parent) + os.sep
+
+
+def own_lines(error: BaseException) -> str:
+    """Type, message and the lines of the traceback that lie in the user's own code."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_foreign(frame.filename)]
+    lines = [f"  line {frame.lineno}, in {frame.name}: {frame.line}" for frame in frames if frame.line]
+    head = "".join(traceback.format_exception_only(error)).strip()
+    return "\n".join([head, *lines])
+
+
+def _is_foreign(filename: str) -> bool:
+    return filename.startswith((_PACKAGE, *_libraries(), "<frozen"))
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return paths["stdlib"], paths["purelib"], paths["platlib"]
