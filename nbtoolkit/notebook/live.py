@@ -85,13 +85,17 @@ class Feed:
 
     def _take_in(self, now: float) -> bool:
         news = False
+        taken: list[ToolChunk] = []
         while self.chunks:
-            chunk = self.chunks.popleft()
-            snapshot = chunk.metadata.get("mcp_progress")
+            taken.append(self.chunks.popleft())
+            snapshot = taken[-1].metadata.get("mcp_progress")
             if isinstance(snapshot, dict):
-                self._progress(snapshot, now, has_text=bool(chunk.content))
-            self._window.take(chunk)
-            news = True
+                self._window.take(*taken)
+                self._progress(snapshot, now, has_text=bool(taken[-1].content))
+                taken.clear()
+                news = True
+        self._window.take(*taken)
+        news = news or bool(taken)
         while self.snapshots:
             self._progress(self.snapshots.popleft(), now, has_text=False)
             news = True

@@ -43,19 +43,26 @@ class Window:
     picture: tuple[str, str] | None = None
     pictures: int = 0
 
-    def take(self, chunk: ToolChunk) -> None:
-        """Add what one chunk brings."""
-        for block in chunk.content:
-            if isinstance(block, TextBlock):
-                self.write(block.text)
-            elif isinstance(block, DataBlock):
-                self._see(block)
+    def take(self, *chunks: ToolChunk) -> None:
+        """Add what chunks bring; neighbouring texts are looked at as one, since there may be thousands."""
+        texts: list[str] = []
+        for chunk in chunks:
+            for block in chunk.content:
+                if isinstance(block, TextBlock):
+                    texts.append(block.text)
+                elif isinstance(block, DataBlock):
+                    self.write("".join(texts))
+                    texts.clear()
+                    self._see(block)
+        self.write("".join(texts))
 
     def write(self, text: str) -> None:
         """Add text; a carriage return begins its line anew, as on a terminal."""
-        *whole, rest = (self.open_line + text).split("\n")
-        self.count += len(whole)
-        for line in whole[-MAX_LINES:]:
+        if not text:
+            return
+        self.count += text.count("\n")
+        _, *whole, rest = ("\n" + self.open_line + text).rsplit("\n", MAX_LINES + 1)
+        for line in whole:
             self.lines.append(_line(line))
         self.open_line = _line(rest, keep_return=True)
 
