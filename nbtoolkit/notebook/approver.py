@@ -154,6 +154,7 @@ class InlineApprover:
             counter=None if toolkit is None else lambda rules: self._count(rules, request),
             mode=request.judgement.mode if request.judgement is not None else None,
             set_mode=None if toolkit is None or request.judgement is None else self._set_mode,
+            route=scheduling.route,
         )
         scheduling.route(card.widgets)
         call = PendingCall(str(next(self._ids)), request, question, card)

@@ -267,7 +267,7 @@ def test_a_stop_while_the_record_is_drawn_loses_neither_the_record_nor_the_cards
     approver = InlineApprover()
     asked(approver, clicks("Deny"))
     records: list[Any] = []
-    monkeypatch.setattr(recorder, "show", lambda bundle, _: records.append(bundle))
+    monkeypatch.setattr(recorder, "show", lambda bundle, *_: records.append(bundle))
     monkeypatch.setattr(render, "record", Stops(render.record))
     monkeypatch.setattr(scheduling, "publish", Stops(screen.publish))
     call: Any = SimpleNamespace(id="call-1", place=None)

@@ -16,7 +16,7 @@ from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.notebook.text import count, one_line, sendable, visible, visible_text
 from nbtoolkit.notebook.why import card_title, meta, reasons
 from nbtoolkit.notebook.widgets.bodies import Body, body
-from nbtoolkit.notebook.widgets.form import ArgumentsForm, FormError
+from nbtoolkit.notebook.widgets.form import Form, FormError
 from nbtoolkit.notebook.widgets.parts import Kit
 from nbtoolkit.notebook.widgets.style import SHEET
 from nbtoolkit.permission.approval import Approval
@@ -76,7 +76,8 @@ class ApprovalCard:
 
     ``answer`` is called with the answer and says whether it was the first; ``validate`` raises ToolArgumentsError for
     edited arguments that don't fit; ``counter`` says how many of how many earlier calls some rules would have allowed;
-    ``set_mode`` changes the permission mode, after which the call is judged again.
+    ``set_mode`` changes the permission mode, after which the call is judged again. ``route`` is called with widgets that a
+    click has made.
     """
 
     def __init__(
@@ -88,8 +89,10 @@ class ApprovalCard:
         counter: Count | None = None,
         mode: PermissionMode | None = None,
         set_mode: Callable[[PermissionMode], object] | None = None,
+        route: Callable[[list[Any]], object] | None = None,
     ) -> None:
         self.request = request
+        self._route = route
         self._answer = answer
         self._validate = validate
         self._counter = counter
@@ -215,13 +218,14 @@ class ApprovalCard:
         self._resolve(Approval.allow(rules, self._scope.value))
 
     def _edit(self) -> None:
-        self._form.show(())
+        self._form.show_faults()
         try:
-            edited = self._form.read()
+            # The tool checks better than its schema: it knows the notebook's variables.
+            edited = self._form.read(check=False)
             if self._validate is not None:
                 self._validate(edited)
         except (FormError, ToolArgumentsError) as fault:
-            self._form.show(fault.faults)
+            self._form.show_faults(fault.faults)
             return
         self._resolve(Approval.edit(edited))
 
@@ -343,10 +347,10 @@ class ApprovalCard:
 
     def _edit_drawer(self) -> Any:
         kit = self._kit
-        self._form = ArgumentsForm(kit, self.request.tool.input_schema, self.request.tool_input)
+        self._form = Form(self.request.tool.input_schema, self.request.tool_input, route=self._route, kit=kit)
         send = kit.button("Check and ask again", self.about, "13em", self._edit, "nbtk-primary")
         note = kit.html('<span class="nbtk-soft">Judged again before it runs.</span>')
-        return self._drawer([*self._form.view, kit.box("nbtk-row", [send, note], row=True)])
+        return self._drawer([self._form.widget, kit.box("nbtk-row", [send, note], row=True)])
 
     def _answer_drawer(self) -> Any:
         kit = self._kit

@@ -125,4 +125,34 @@ _ACTIONS = """
 @media (forced-colors:active){.nbtk .widget-dropdown>select{appearance:auto;background:none}}
 """
 
-SHEET = f"<style>{_FRAME}{_TEXT}{_TABLE}{_ACTIONS}</style>"
+# Labels stand in one column, and above their field where they are longer than that.
+_FORM = """
+.nbtk.nbtk-form{padding:2px 0}
+.nbtk .nbtk-form,.nbtk .nbtk-fields,.nbtk .nbtk-inside,.nbtk .nbtk-group{gap:6px}
+.nbtk .nbtk-field{gap:2px;width:100%}
+.nbtk .nbtk-field>.widget-inline-hbox{flex-flow:row wrap;height:auto;gap:2px 8px;width:100%;align-items:center}
+.nbtk .nbtk-field>.widget-inline-hbox>.widget-label{width:auto!important;min-width:96px;max-width:100%;margin:0;
+ white-space:normal;overflow-wrap:anywhere;line-height:1.4;height:auto;text-align:right;flex:none}
+.nbtk .nbtk-field>.widget-inline-hbox>:is(input,textarea,select){flex:1 1 180px;min-width:0;margin:0}
+.nbtk .nbtk-field>.widget-datepicker>input{flex:0 1 180px;height:28px}
+.nbtk .nbtk-field>.widget-checkbox{width:100%}
+.nbtk .nbtk-inside{border-left:2px solid var(--nbtk-hair);padding:2px 0 2px 12px;margin-left:4px!important}
+.nbtk .nbtk-inside:empty{display:none}
+.nbtk .nbtk-legend{line-height:1.5}
+.nbtk .nbtk-hint{color:var(--nbtk-soft);padding-left:104px;overflow-wrap:anywhere}
+.nbtk .nbtk-group>.nbtk-below .nbtk-hint,.nbtk .nbtk-group>.nbtk-below .nbtk-fault{padding-left:0}
+.nbtk .nbtk-below:has(>.widget-html-content:empty){display:none}
+.nbtk .nbtk-ticks{flex-flow:row wrap;gap:2px 16px;padding-left:104px}
+.nbtk .nbtk-ticks .widget-checkbox{width:auto}
+.nbtk .nbtk-item-row{gap:8px;align-items:flex-start;width:100%}
+.nbtk .nbtk-item-row>:first-child{flex:1 1 180px}
+.nbtk .nbtk-later{gap:8px;align-items:center;flex-flow:row wrap}
+.nbtk .nbtk-later>.widget-html{width:auto}
+.nbtk .nbtk-fixed{color:var(--nbtk-soft);line-height:28px}
+.nbtk .nbtk-fixed>span:first-child{display:inline-block;min-width:96px;text-align:right;margin-right:8px}
+@container (max-width:560px){
+ .nbtk .nbtk-fault,.nbtk .nbtk-hint,.nbtk .nbtk-ticks{padding-left:0}
+ .nbtk .nbtk-inside{padding-left:8px}}
+"""
+
+SHEET = f"<style>{_FRAME}{_TEXT}{_TABLE}{_ACTIONS}{_FORM}</style>"

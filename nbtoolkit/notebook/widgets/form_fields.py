@@ -1,0 +1,357 @@
+"""The fields of a form that hold one value each: what they show, and the value that they give back.
+
+A field that was left alone gives the very value that came; one without a value is left out. Past the form's budget a
+field is one piece of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import ipywidgets as w
+
+from nbtoolkit.notebook.fields import type_words
+from nbtoolkit.notebook.text import one_line, to_json, visible, visible_text
+from nbtoolkit.notebook.widgets.form_kinds import MISSING, Kind, Variant, kind_of, same
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from nbtoolkit.notebook.widgets.parts import Kit
+    from nbtoolkit.schema.fault import Path
+
+__all__ = ["INPUTS", "Above", "Field", "Maker", "Place", "legend", "pick"]
+
+# More fields than this cost the page more than they give; the rest is JSON.
+MAX_FIELDS = 60
+# Deeper than this nobody sees where a field belongs.
+MAX_DEPTH = 5
+# A box this high shows a paragraph; the browser lets a person drag it larger.
+MAX_TEXT_ROWS = 8
+LONG_TEXT = 200
+NAME_LIMIT = 60
+HINT_LIMIT = 300
+LEFT_OUT = "left out"
+
+_EXAMPLES = {
+    "date-time": "2026-06-30T14:00:00Z",
+    "time": "14:00:00",
+    "date": "2026-06-30",
+    "uri": "https://…",
+    "email": "name@example.org",
+    "duration": "P1DT2H",
+}
+
+
+@dataclass(slots=True)
+class Maker:
+    """Makes the fields of one form, and counts them."""
+
+    kit: Kit
+    root: Mapping[str, Any]
+    #: The field of each kind; "later" is one that a person may ask for.
+    classes: Mapping[str, type[Field]]
+    #: Shows titles and descriptions where the schema has them, for a form that stands alone.
+    described: bool = False
+    #: Is told of fields that were made after the form was shown.
+    made: Callable[[], object] = lambda: None
+    left: int = MAX_FIELDS
+
+    def make(self, label: str, schema: Any, value: Any, above: Above, *, required: bool) -> Field:
+        """The field for a value, with all that it holds."""
+        self.left -= 1
+        kind = kind_of(schema, self.root, value)
+        place = Place(self, label, kind, value, above, required=required)
+        if self._too_much(kind, value, len(place.path)):
+            place.kind = Kind("json", kind.schema, kind.nullable)
+        elif kind.name in {"object", "union"} and (value is None or (value is MISSING and not required)):
+            return self.classes["later"](place)
+        elif kind.name == "boolean" and (kind.nullable or not required) and not isinstance(value, bool):
+            # A box can't say that it is left out.
+            place.kind = Kind("choice", kind.schema, kind.nullable, (Variant("yes", True), Variant("no", False)))
+        return self.classes[place.kind.name](place)
+
+    def _too_much(self, kind: Kind, value: Any, depth: int) -> bool:
+        if kind.name not in {"object", "list", "union"}:
+            return False
+        properties = kind.schema.get("properties")
+        held = len(properties) if kind.name == "object" and isinstance(properties, dict) else 1
+        held = max(held, len(value)) if isinstance(value, list | dict) else held
+        return held > self.left or depth > MAX_DEPTH
+
+
+class Above(NamedTuple):
+    """The field that holds another, and under which name or number; None where both stand for the same value."""
+
+    field: Field | None = None
+    step: str | int | None = None
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a field stands and what it is about."""
+
+    maker: Maker
+    label: str
+    kind: Kind
+    before: Any
+    above: Above
+    required: bool
+
+    @property
+    def path(self) -> Path:
+        """The names and numbers that lead to it."""
+        field, step = self.above
+        path = () if field is None else field.place.path
+        return path if step is None else (*path, step)
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        title = self.kind.schema.get("title")
+        if self.maker.described and isinstance(title, str) and title.strip() and isinstance(self.above.step, str):
+            return visible_text(one_line(title, NAME_LIMIT))
+        return visible_text(one_line(self.label, NAME_LIMIT))
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be left out."""
+        return not self.required
+
+    @property
+    def hint(self) -> str:
+        """What the schema says of the field, as markup; empty where the card's table has said it."""
+        text = self.kind.schema.get("description")
+        shown = one_line(text, HINT_LIMIT) if self.maker.described and isinstance(text, str) else ""
+        return f'<div class="nbtk-hint">{visible(shown)}</div>' if shown else ""
+
+    @property
+    def placeholder(self) -> str:
+        """What stands in an empty field: an example, or its type, and what empty means."""
+        if self.before is None and self.kind.nullable:
+            return "null"
+        shape = self.kind.schema.get("format")
+        words = _EXAMPLES.get(shape if isinstance(shape, str) else "") or type_words(self.kind.schema, self.maker.root)
+        default = self.kind.schema.get("default", MISSING)
+        if default is not MISSING:
+            return visible_text(one_line(f"{words}, default {to_json(default)}", NAME_LIMIT * 2))
+        state = "" if self.required else f", {LEFT_OUT} where empty"
+        return visible_text(one_line(words, NAME_LIMIT)) + state
+
+
+class Field:
+    """One field: ``view`` is its widget, ``read`` its value, ``say`` puts what is wrong below it."""
+
+    view: Any
+    classes = "nbtk-field"
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.kit = place.maker.kit
+        self.note = self.kit.html(place.hint, "nbtk-below")
+        self.view = self.kit.box(self.classes, [*self._widgets(), self.note])
+
+    def _widgets(self) -> list[Any]:
+        raise NotImplementedError
+
+    def read(self) -> Any:
+        """The value, MISSING where it is left out."""
+        raise NotImplementedError
+
+    def inside(self) -> Iterator[Field]:
+        """The fields that it holds, as they were read last."""
+        return iter(())
+
+    def say(self, faults: list[str]) -> None:
+        """Show these below the field, beside what the schema says of it."""
+        lines = "<br>".join(visible(one_line(fault, HINT_LIMIT * 2)) for fault in faults)
+        alert = f'<div class="nbtk-bad nbtk-fault" role="alert">{lines}</div>' if faults else ""
+        self.note.value = self.place.hint + alert
+
+    def focus(self) -> None:
+        """Put the cursor where a person would mend it."""
+
+
+class _Input(Field):
+    """A field with one input; ``shown`` is what stands in it while nobody has touched it."""
+
+    input: Any
+
+    def focus(self) -> None:
+        self.input.focus()
+
+    def read(self) -> Any:
+        return self.place.before if self._untouched() else self._changed()
+
+    def _untouched(self) -> bool:
+        return bool(self.input.value == self.shown)
+
+    shown: Any = None
+
+    def _changed(self) -> Any:
+        return self.input.value
+
+    def _empty(self) -> Any:
+        return None if self.place.kind.nullable else MISSING
+
+
+class TextField(_Input):
+    """A line, or a block, of text."""
+
+    def _widgets(self) -> list[Any]:
+        before = self.place.before
+        self.shown = "" if before is MISSING or before is None else self._text(before)
+        self.input = _line(self.kit, self.place, self.shown)
+        return [self.input]
+
+    def _text(self, value: Any) -> str:
+        return str(value)
+
+    def _changed(self) -> Any:
+        emptied = self.input.value == "" and self.place.kind.nullable
+        return None if emptied else self.input.value
+
+
+class JsonField(TextField):
+    """A value as JSON; what is no JSON stays text, and is left to the schema to refuse."""
+
+    def _text(self, value: Any) -> str:
+        return to_json(value, indent=2 if isinstance(value, dict | list) and len(to_json(value)) > LONG_TEXT else None)
+
+    def _changed(self) -> Any:
+        text = self.input.value.strip()
+        if not text:
+            return self._empty()
+        try:
+            return json.loads(text, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            return self.input.value
+
+
+class NumberField(JsonField):
+    """A number, typed."""
+
+
+class DateField(_Input):
+    """A day, picked."""
+
+    def _widgets(self) -> list[Any]:
+        before = self.place.before
+        self.shown = date.fromisoformat(before) if isinstance(before, str) else None
+        self.input = self.kit.field(w.DatePicker, self.place.name, value=self.shown, layout=self.kit.layout())
+        return [self.input]
+
+    def _changed(self) -> Any:
+        return self._empty() if self.input.value is None else self.input.value.isoformat()
+
+
+class BooleanField(_Input):
+    """A box to tick, for what is yes or no."""
+
+    def _widgets(self) -> list[Any]:
+        before, place = self.place.before, self.place
+        self.shown = before if isinstance(before, bool) else None
+        self.input = self.kit.field(w.Checkbox, place.name, value=bool(self.shown), indent=True)
+        return [self.input]
+
+    def read(self) -> Any:
+        """Whether it is ticked; a box that nobody touched is a no."""
+        return self.input.value
+
+
+class ChoiceField(_Input):
+    """One of a few values."""
+
+    def _widgets(self) -> list[Any]:
+        place = self.place
+        self._values = [each.value for each in place.kind.variants]
+        labels = [visible_text(each.label) for each in place.kind.variants]
+        if place.kind.nullable and None not in self._values:
+            self._values, labels = [*self._values, None], [*labels, "null"]
+        if place.before is MISSING:
+            self._values = [MISSING, *self._values]
+            labels = [LEFT_OUT if place.optional else "choose …", *labels]
+        at = next(i for i, each in enumerate(self._values) if each is place.before or _equal(each, place.before))
+        self.input = pick(self.kit, place.name, labels, at)
+        return [self.input]
+
+    def read(self) -> Any:
+        """The value that is picked."""
+        return self._values[self.input.value]
+
+
+class TicksField(Field):
+    """Some of a few values, in the schema's order."""
+
+    def _widgets(self) -> list[Any]:
+        given = self.place.before if isinstance(self.place.before, list) else []
+        self._values = [each.value for each in self.place.kind.variants]
+        self._before = [any(same(each, one) for one in given) for each in self._values]
+        self._boxes = [
+            self.kit.field(w.Checkbox, visible_text(each.label), value=on, indent=False, layout=self.kit.layout())
+            for each, on in zip(self.place.kind.variants, self._before, strict=True)
+        ]
+        row = self.kit.box("nbtk-ticks", self._boxes, row=True)
+        return [legend(self.kit, self.place), row]
+
+    def read(self) -> Any:
+        ticked = [box.value for box in self._boxes]
+        if ticked == self._before and not (self.place.before is MISSING and self.place.required):
+            return self.place.before
+        return [value for value, on in zip(self._values, ticked, strict=True) if on]
+
+
+class ConstField(Field):
+    """A value that can't be another."""
+
+    def _widgets(self) -> list[Any]:
+        value = self.place.kind.variants[0]
+        name, shown = visible(self.place.name), visible(value.label)
+        return [self.kit.html(f'<div class="nbtk-fixed"><span>{name}</span> <code>{shown}</code></div>')]
+
+    def read(self) -> Any:
+        before = self.place.before
+        return before if before is not MISSING or self.place.optional else self.place.kind.variants[0].value
+
+
+def legend(kit: Kit, place: Place) -> Any:
+    """The line above several inputs: the name and the type."""
+    words = type_words(place.kind.schema, place.maker.root)
+    shown = f'<b>{visible(place.name)}</b> <span class="nbtk-soft">{visible(words)}</span>'
+    return kit.html(f'<div class="nbtk-legend" role="heading" aria-level="5">{shown}</div>')
+
+
+def _line(kit: Kit, place: Place, shown: str) -> Any:
+    hint = place.placeholder
+    if "\n" in shown or len(shown) > LONG_TEXT:
+        rows = max(2, min(MAX_TEXT_ROWS, shown.count("\n") + 1 + len(shown) // 100))
+        return kit.field(w.Textarea, place.name, value=shown, rows=rows, placeholder=hint, continuous_update=False)
+    return kit.field(w.Text, place.name, value=shown, placeholder=hint, continuous_update=False)
+
+
+def pick(kit: Kit, name: str, labels: list[str], at: int) -> Any:
+    """A list to pick from, by number: values of JSON don't tell True from 1."""
+    return kit.field(w.Dropdown, name, options=[(label, i) for i, label in enumerate(labels)], value=at)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return one is not MISSING and other is not MISSING and same(one, other)
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(text)
+
+
+INPUTS: dict[str, type[Field]] = {
+    "const": ConstField,
+    "choice": ChoiceField,
+    "ticks": TicksField,
+    "boolean": BooleanField,
+    "text": TextField,
+    "date": DateField,
+    "number": NumberField,
+    "json": JsonField,
+}

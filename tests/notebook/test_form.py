@@ -1,0 +1,337 @@
+"""The form, without a page: the field for each kind of schema, the values it gives, and where it says what is wrong."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import Any
+
+import ipywidgets as w
+import pytest
+from ipywidgets.widgets import widget as registry
+
+from nbtoolkit.notebook.widgets.form import Form, FormError
+from tests.notebook.asking import HOSTILE, Markup
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Any:
+    before = set(registry._instances)
+    yield
+    for model in [each for key, each in registry._instances.items() if key not in before]:
+        model.close()
+
+
+def shown(form: Form) -> list[Any]:
+    """The widgets on the page, in tab order."""
+    found: list[Any] = []
+
+    def walk(widget: Any) -> None:
+        found.append(widget)
+        for child in getattr(widget, "children", ()):
+            walk(child)
+
+    walk(form.widget)
+    return found
+
+
+def field(form: Form, name: str) -> Any:
+    inputs = [each for each in shown(form) if hasattr(each, "description") and not isinstance(each, w.Button)]
+    return next(each for each in inputs if each.description == name)
+
+
+def press(form: Form, label: str) -> None:
+    buttons = [each for each in shown(form) if isinstance(each, w.Button)]
+    next(each for each in buttons if each.description.replace("\n", " ") == label).click()
+
+
+def text(form: Form) -> str:
+    return Markup("".join(each.value for each in shown(form) if isinstance(each, w.HTML))).text
+
+
+def of(properties: dict[str, Any], values: dict[str, Any] | None = None, **more: Any) -> Form:
+    options = {key: more.pop(key) for key in ("described", "route") if key in more}
+    return Form({"type": "object", "properties": properties, **more}, values, **options)
+
+
+def faults(form: Form) -> dict[str, str]:
+    with pytest.raises(FormError) as raised:
+        form.read()
+    return raised.value.faults
+
+
+NODE = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "child": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]},
+        "kids": {"type": "array", "items": {"$ref": "#/$defs/Node"}},
+    },
+    "required": ["name"],
+}
+
+
+# ------------------------------------------------------------------------------------------------- one value each
+@pytest.mark.parametrize(
+    ("schema", "kind", "typed", "value"),
+    [
+        ({"type": "string"}, w.Text, "a", "a"),
+        ({"type": "integer", "maximum": 9}, w.Text, "7", 7),
+        ({"type": "number"}, w.Text, "0.5", 0.5),
+        ({"type": "boolean"}, w.Dropdown, 1, True),
+        ({"enum": ["x", "y"]}, w.Dropdown, 2, "y"),
+        ({"enum": [1, True, None]}, w.Dropdown, 2, True),
+        ({"oneOf": [{"const": "a", "title": "Apple"}, {"const": "b", "title": "Pear"}]}, w.Dropdown, 1, "a"),
+        ({"type": "string", "format": "date"}, w.DatePicker, date(2026, 6, 30), "2026-06-30"),
+        ({"type": "string", "format": "date-time"}, w.Text, "2026-06-30T14:00:00Z", "2026-06-30T14:00:00Z"),
+        ({"type": ["integer", "null"]}, w.Text, "3", 3),
+        ({}, w.Text, '{"a": [1]}', {"a": [1]}),
+        ({}, w.Text, "no json", "no json"),
+    ],
+)
+def test_each_kind_of_schema_has_its_field_and_gives_its_value(
+    schema: dict[str, Any], kind: type[Any], typed: Any, value: Any
+) -> None:
+    form = of({"it": schema})
+    assert form.read() == {}
+    made = field(form, "it")
+    assert isinstance(made, kind)
+    made.value = typed
+    read = form.read()["it"]
+    assert read == value
+    assert type(read) is type(value)
+
+
+def test_a_required_yes_or_no_is_a_box_to_tick() -> None:
+    form = of({"loud": {"type": "boolean"}}, required=["loud"])
+    assert form.read() == {"loud": False}
+    field(form, "loud").value = True
+    assert form.read() == {"loud": True}
+
+
+def test_several_of_a_few_values_are_ticked() -> None:
+    form = of({"of": {"type": "array", "items": {"enum": ["p", "q", "r"]}}}, {"of": ["r", "p"]})
+    assert form.read() == {"of": ["r", "p"]}
+    field(form, "q").value = True
+    field(form, "p").value = False
+    assert form.read() == {"of": ["q", "r"]}
+
+
+def test_what_is_fixed_is_shown_and_given_where_it_is_required() -> None:
+    form = of({"kind": {"const": "csv"}, "other": {"const": 1}}, required=["kind"])
+    assert "kind csv" in text(form)
+    assert form.read() == {"kind": "csv"}
+
+
+def test_an_emptied_number_is_left_out_and_an_emptied_nullable_one_is_null() -> None:
+    form = of({"a": {"type": "integer"}, "b": {"type": ["integer", "null"]}}, {"a": 1, "b": 2})
+    field(form, "a").value = field(form, "b").value = ""
+    assert form.read() == {"b": None}
+
+
+def test_a_form_nobody_touched_gives_back_what_it_was_filled_with() -> None:
+    values = {
+        "s": "a\nb",
+        "n": 1.0,
+        "d": "2026-06-30",
+        "odd": "30.6.2026",
+        "u": ["x"],
+        "node": {"name": "", "child": {"name": "b", "extra": [1, {"z": None}]}, "kids": []},
+        "map": {"k": 1},
+        "tuple": [1, "a"],
+        "more": {"deep": [[1], [2]]},
+    }
+    properties = {
+        "s": {"type": "string"},
+        "n": {"type": "number"},
+        "d": {"type": "string", "format": "date"},
+        "odd": {"type": "string", "format": "date"},
+        "u": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "string"}}]},
+        "node": {"$ref": "#/$defs/Node"},
+        "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "tuple": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]},
+    }
+    form = of(properties, values, **{"$defs": {"Node": NODE}})
+    assert form.read(check=False) == values
+    assert form.read(check=False)["n"] is values["n"]
+
+
+# ----------------------------------------------------------------------------------------------- what holds others
+def test_an_optional_object_is_made_when_it_is_asked_for_and_can_be_left_out_again() -> None:
+    new: list[Any] = []
+    form = of({"node": {"$ref": "#/$defs/Node"}}, **{"$defs": {"Node": NODE}}, route=new.extend)
+    assert form.read() == {}
+    press(form, "Fill in node")
+    assert new
+    field(form, "name").value = "top"
+    press(form, "Fill in child")
+    next(each for each in shown(form) if getattr(each, "description", "") == "name" and not each.value).value = "below"
+    assert form.read() == {"node": {"name": "top", "child": {"name": "below"}}}
+    press(form, "Leave out node")
+    assert form.read() == {}
+
+
+def test_items_are_added_changed_and_taken_out() -> None:
+    form = of({"tags": {"type": "array", "items": {"type": "string"}}}, {"tags": ["a", "b"]})
+    field(form, "tags 2").value = "c"
+    press(form, "Remove tags 1")
+    press(form, "Add one to tags")
+    assert form.read() == {"tags": ["c"]}
+    field(form, "tags 3").value = "d"
+    assert form.read() == {"tags": ["c", "d"]}
+    press(form, "Remove tags 2")
+    press(form, "Remove tags 3")
+    assert form.read() == {"tags": []}
+
+
+def test_a_union_lets_one_choose_and_keeps_what_was_typed_in_each() -> None:
+    cat = {"type": "object", "properties": {"pet": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["pet"]}
+    dog = {"type": "object", "properties": {"pet": {"const": "dog"}, "tricks": {"type": "string"}}, "required": ["pet"]}
+    form = of({"one": {"oneOf": [cat, dog]}}, {"one": {"pet": "dog", "tricks": "sit"}})
+    pick = field(form, "one, kind")
+    assert [label for label, _ in pick.options] == ["pet cat", "pet dog"]
+    assert pick.value == 1
+    pick.value = 0
+    field(form, "lives").value = "9"
+    assert form.read() == {"one": {"pet": "cat", "lives": 9}}
+    pick.value = 1
+    assert form.read() == {"one": {"pet": "dog", "tricks": "sit"}}
+
+
+def test_names_are_added_where_the_schema_lets_them() -> None:
+    form = of({}, {"a": 1}, additionalProperties={"type": "integer"})
+    press(form, "Add a name arguments")
+    field(form, "new name 1").value = "b"
+    field(form, "value").value = "2"
+    assert form.read() == {"a": 1, "b": 2}
+
+
+def test_schemas_put_together_by_all_of_are_one_form() -> None:
+    base = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    form = of({"it": {"allOf": [base, {"properties": {"b": {"type": "integer"}}}]}}, {"it": {"a": "x"}})
+    field(form, "b").value = "2"
+    assert form.read() == {"it": {"a": "x", "b": 2}}
+
+
+def test_titles_and_descriptions_are_shown_where_the_form_stands_alone() -> None:
+    about = {"who": {"type": "string", "title": "Your name", "description": "As in the passport."}}
+    assert field(of(about, described=True), "Your name")
+    assert "As in the passport." in text(of(about, described=True))
+    assert field(of(about), "who")
+    assert "passport" not in text(of(about))
+
+
+# ----------------------------------------------------------------------------------------------------- what is wrong
+def test_what_is_wrong_stands_under_the_innermost_field_it_is_about() -> None:
+    form = of(
+        {
+            "rows": {"type": "integer", "maximum": 100},
+            "node": {"$ref": "#/$defs/Node"},
+            "tags": {"type": "array", "items": {"type": "string", "minLength": 2}},
+        },
+        {"rows": 700, "node": {"name": "a", "kids": [{"name": [1, 2]}]}, "tags": ["ok", "x"]},
+        **{"$defs": {"Node": NODE}},
+        required=["rows", "gone"],
+    )
+    found = faults(form)
+    assert set(found) == {"rows", "node.kids[0].name", "tags[1]", ""}
+    assert found["rows"] == "rows: got 700, expected integer (≤ 100)"
+    form.show_faults(found)
+    alerts = [each for each in shown(form) if isinstance(each, w.HTML) and 'role="alert"' in each.value]
+    assert [Markup(each.value).text for each in alerts] == [
+        found[key] for key in ("rows", "node.kids[0].name", "tags[1]", "")
+    ]
+    assert shown(form).index(alerts[0]) == shown(form).index(field(form, "rows")) + 1
+    form.show_faults()
+    assert not any('role="alert"' in each.value for each in shown(form) if isinstance(each, w.HTML))
+
+
+def test_an_item_that_moved_up_is_told_by_its_new_place() -> None:
+    form = of({"tags": {"type": "array", "items": {"type": "string", "minLength": 2}}}, {"tags": ["ok", "no", "x"]})
+    press(form, "Remove tags 1")
+    found = faults(form)
+    assert set(found) == {"tags[1]"}
+    form.show_faults(found)
+    (alert,) = (each for each in shown(form) if isinstance(each, w.HTML) and 'role="alert"' in each.value)
+    assert shown(form).index(alert) == shown(form).index(field(form, "tags 3")) + 1
+
+
+def test_what_is_empty_but_required_is_missing() -> None:
+    form = of({"a": {"type": "string"}, "n": {"type": "integer"}}, required=["a", "n"])
+    assert set(faults(form)) == {"a", "n"}
+
+
+def test_plain_slips_are_mended_as_a_models_are() -> None:
+    form = of({"n": {"type": "integer"}}, {"n": "5"})
+    assert form.read() == {"n": 5}
+
+
+def test_json_that_is_no_object_is_refused_where_there_are_too_many_names() -> None:
+    form = Form({"type": "object", "properties": {}}, {f"a{i}": i for i in range(50)})
+    field(form, "JSON").value = "[1]"
+    assert "one JSON object" in faults(form)[""]
+
+
+# ------------------------------------------------------------------------------------------------- hostile schemas
+CIRCLES: dict[str, Any] = {
+    "List": {"type": "array", "items": {"$ref": "#/$defs/List"}},
+    "Self": {"$ref": "#/$defs/Self"},
+    "Any": {"anyOf": [{"$ref": "#/$defs/Any"}]},
+    "All": {"allOf": [{"$ref": "#/$defs/All"}]},
+    "Wide": {
+        "type": "object",
+        "properties": {f"p{i}": {"$ref": "#/$defs/Wide"} for i in range(20)},
+        "required": [f"p{i}" for i in range(20)],
+    },
+    "Union": {"anyOf": [{"$ref": "#/$defs/Union"}, {"type": "array", "items": {"$ref": "#/$defs/Union"}}]},
+}
+
+
+@pytest.mark.parametrize("name", CIRCLES)
+def test_a_schema_in_circles_makes_a_bounded_form(name: str) -> None:
+    form = of({"it": {"$ref": f"#/$defs/{name}"}}, **{"$defs": CIRCLES}, required=["it"])
+    assert len(form.widgets) < 500
+    form.read(check=False)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [None, True, 3, [], "x", {"type": 5}, {"type": []}, {"enum": []}, {"anyOf": []}, {"anyOf": [3]}, {"allOf": [3]},
+     {"properties": 3}, {"items": 3}, {"required": 3}, {"$ref": 5}, {"$ref": "http://far"}, {"enum": [[1], {}]},
+     {"type": "object", "properties": {"x": 3}, "required": "x"}, {"title": 5, "description": 5, "default": {}},
+     {"type": "array", "prefixItems": 5, "default": "no list"}, {"type": "object", "default": "no object"}],
+)  # fmt: skip
+def test_any_json_may_stand_where_a_schema_should(odd: Any) -> None:
+    values: dict[str, Any]
+    for values in ({}, {"it": 5}, {"it": None}, {"it": {"a": [1]}}, {"it": [{}]}):
+        form = of({"it": odd}, values, described=True)
+        assert form.read(check=False) == values
+        form.show_faults(["it: wrong"])
+
+
+def test_foreign_words_in_a_schema_are_inert_and_can_be_sent() -> None:
+    half = "\ud800"
+    about = {"title": HOSTILE, "description": HOSTILE + half, "default": HOSTILE}
+    properties = {
+        HOSTILE: {"type": "string", **about},
+        half: {"enum": [HOSTILE, "b"], **about},
+        "c": {"oneOf": [{"const": 1, "title": HOSTILE}, {"const": 2}]},
+        "d": {"type": "object", "properties": {HOSTILE: {"type": "boolean"}}, **about},
+        "e": {"type": "array", "items": {"type": "string"}, **about},
+        "f": {"const": HOSTILE},
+    }
+    form = of(properties, {"e": [HOSTILE], "d": {}}, described=True)
+    form.show_faults([f"{HOSTILE}: {HOSTILE}", "c: wrong"])
+    for widget in form.widgets:
+        json.dumps(widget.get_state(), ensure_ascii=False, default=repr).encode()
+    page = Markup("".join(each.value for each in shown(form) if isinstance(each, w.HTML)))
+    assert not {"script", "img"} & page.tags
+    assert "\u202e" not in page.text
+
+
+def test_closing_leaves_no_model_behind() -> None:
+    before = set(registry._instances)
+    form = Form({"type": "object", "properties": {"tags": {"type": "array"}}}, own_sheet=True)
+    press(form, "Add one to tags")
+    form.close()
+    assert set(registry._instances) == before
