@@ -1,0 +1,24 @@
+"""The toolkit as an MCP server: ``serve`` starts one in a background thread, ``bridge`` brings it to a client's stdio.
+
+Every call ends in ``toolkit.call_tool`` with the origin ``server``; where it runs is the host's to say.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nbtoolkit.agents.serving.http import HTTPServer as HTTPServer
+    from nbtoolkit.agents.serving.http import serve as serve
+
+_HOMES = {"HTTPServer": "nbtoolkit.agents.serving.http", "serve": "nbtoolkit.agents.serving.http"}
+
+__all__ = ["HTTPServer", "serve"]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)
