@@ -13,6 +13,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit.message import TextBlock
 from nbtoolkit.notebook import scheduling
 from nbtoolkit.notebook.progress import Pace, Window
 from nbtoolkit.notebook.title import title
@@ -48,7 +49,7 @@ class Feed:
 
     def __init__(self, call: ToolCall, card: Callable[[str], ApprovalCard | None]) -> None:
         self.call = call
-        self.chunks: deque[ToolChunk] = deque()
+        self.pieces: deque[str | dict[str, Any] | ToolChunk | None] = deque()
         self.snapshots: deque[dict[str, Any]] = deque(maxlen=1)
         self.view: LiveView | None = None
         self.display_id: str | None = None
@@ -84,32 +85,35 @@ class Feed:
                 self.view.update(self._window, self._pace, now, elapsed)
 
     def _take_in(self, now: float) -> bool:
-        news = False
-        taken: list[ToolChunk] = []
-        while self.chunks:
-            taken.append(self.chunks.popleft())
-            snapshot = taken[-1].metadata.get("mcp_progress")
-            if isinstance(snapshot, dict):
-                self._window.take(*taken)
-                self._progress(snapshot, now, has_text=bool(taken[-1].content))
-                taken.clear()
-                news = True
-        self._window.take(*taken)
-        news = news or bool(taken)
+        news = bool(self.pieces) or bool(self.snapshots)
+        texts: list[str] = []
+        while self.pieces:
+            piece = self.pieces.popleft()
+            if isinstance(piece, dict):
+                piece = self._said(piece, now)
+            if isinstance(piece, str):
+                texts.append(piece)
+            elif piece is not None:
+                self._window.write("".join(texts))
+                texts.clear()
+                self._window.take(piece)
+                snapshot = piece.metadata.get("mcp_progress")
+                if isinstance(snapshot, dict):
+                    self._pace.take(snapshot, now)
+        self._window.write("".join(texts))
         while self.snapshots:
-            self._progress(self.snapshots.popleft(), now, has_text=False)
-            news = True
+            self._pace.take(self.snapshots.popleft(), now)
         self._spoke = self._spoke or news
         return news
 
-    def _progress(self, snapshot: dict[str, Any], now: float, *, has_text: bool) -> None:
+    def _said(self, snapshot: dict[str, Any], now: float) -> str | None:
+        """A report between the texts: the line that it stands for, or None where it tells how far the call is."""
         message = snapshot.get("message")
         if snapshot.get("total") is None and isinstance(message, str) and not getattr(self.call.tool, "is_mcp", False):
-            # A function's long text is held back at its end; what goes by is still seen here.
-            if not has_text and message:
-                self._window.write(f"{message}\n")
-            return
+            # The end of a function's long text is held back; what goes by is still seen here.
+            return f"{message}\n"
         self._pace.take(snapshot, now)
+        return None
 
     def _ticks(self, elapsed: float) -> bool:
         """Whether a second has gone by since the last drawing: the time that is left, or that it took, moves."""
@@ -198,10 +202,19 @@ class LiveCalls:
         """Take a piece; a call of one piece ends with it and needs no view."""
         feed = self._feeds.get(call.id)
         if feed is None:
-            if chunk.is_last:
+            if chunk.__dict__["is_last"]:
                 return
             feed = self._open(call)
-        feed.chunks.append(chunk)
+        # From the instance's own dict, as everything that each piece goes through: pydantic's way takes six times as long.
+        fields = chunk.__dict__
+        content = fields["content"]
+        if len(content) == 1 and type(content[0]) is TextBlock and not fields["metadata"]:
+            # The text alone: the garbage collector would walk over each chunk that is kept, again and again.
+            feed.pieces.append(content[0].__dict__["text"])
+        elif not content:
+            feed.pieces.append(fields["metadata"].get("mcp_progress"))
+        else:
+            feed.pieces.append(chunk)
 
     def end(self, call: ToolCall) -> Feed | None:
         """The call is over: its feed, if it had one, for its display and to close it."""

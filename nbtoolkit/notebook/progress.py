@@ -43,18 +43,13 @@ class Window:
     picture: tuple[str, str] | None = None
     pictures: int = 0
 
-    def take(self, *chunks: ToolChunk) -> None:
-        """Add what chunks bring; neighbouring texts are looked at as one, since there may be thousands."""
-        texts: list[str] = []
-        for chunk in chunks:
-            for block in chunk.content:
-                if isinstance(block, TextBlock):
-                    texts.append(block.text)
-                elif isinstance(block, DataBlock):
-                    self.write("".join(texts))
-                    texts.clear()
-                    self._see(block)
-        self.write("".join(texts))
+    def take(self, chunk: ToolChunk) -> None:
+        """Add what one chunk brings."""
+        for block in chunk.content:
+            if isinstance(block, TextBlock):
+                self.write(block.text)
+            elif isinstance(block, DataBlock):
+                self._see(block)
 
     def write(self, text: str) -> None:
         """Add text; a carriage return begins its line anew, as on a terminal."""
