@@ -71,9 +71,10 @@ class Connection:
     # --------------------------------------------------------------------------------------------- open and close
     async def connect(self, caller: Caller, timeout: float | None = None) -> None:
         """Open the session, if there is none."""
-        async with self._lock, self.interaction.called_by(caller, None):
-            if not self.alive:
-                await self._open(timeout)
+        async with self._lock:
+            with self.interaction.called_by(caller):
+                if not self.alive:
+                    await self._open(timeout)
             self.wanted = True
 
     async def _open(self, timeout: float | None = None) -> Session:
@@ -192,12 +193,13 @@ class Connection:
     async def fetch(self, ask: Callable[[Session], Awaitable[T]], caller: Caller) -> T:
         """Make a request that is no tool's run, with the headers of now."""
         headers = self.headers.current()
-        async with self.interaction.called_by(caller, None), self.use() as session:
-            kept = snapshot.set(headers)
-            try:
-                return await self.request(session, ask(session))
-            finally:
-                snapshot.reset(kept)
+        with self.interaction.called_by(caller):
+            async with self.use() as session:
+                kept = snapshot.set(headers)
+                try:
+                    return await self.request(session, ask(session))
+                finally:
+                    snapshot.reset(kept)
 
     # -------------------------------------------------------------------------------------------------- the calls
     async def call(
@@ -223,8 +225,11 @@ class Connection:
                 on_progress(flight.progress)
 
         try:
-            async with self.interaction.called_by(caller, timeout):
-                return await self._call(name, arguments, progress, expected)
+            with self.interaction.called_by(caller) as call:
+                if timeout is None:
+                    return await self._call(name, arguments, progress, expected)
+                async with asyncio.timeout(timeout) as call.limit:
+                    return await self._call(name, arguments, progress, expected)
         finally:
             del self.flights[flight.number]
 

@@ -7,7 +7,7 @@ import json
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState, URLSource
+from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState, URLSource, assembled, new_id
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ UNKNOWN_MEDIA_TYPE = "application/octet-stream"
 
 
 def _text(content: Any) -> Block:
-    return TextBlock(text=content.text)
+    return TextBlock.plain(content.text)
 
 
 def _media(content: Any) -> Block:
@@ -81,13 +81,15 @@ def to_chunk(result: mcp_types.CallToolResult) -> ToolChunk:
     structured = result.structured_content
     texts = [block.text for block in blocks if isinstance(block, TextBlock)]
     if structured is not None and not texts:
-        blocks.append(TextBlock(text=json.dumps(structured, ensure_ascii=False, indent=2)))
+        blocks.append(TextBlock.plain(json.dumps(structured, ensure_ascii=False, indent=2)))
     value: Any = structured
     if value is None:
         value = "\n".join(texts) if len(texts) == len(blocks) else blocks
     state = ToolResultState.ERROR if result.is_error else ToolResultState.SUCCESS
     metadata = {} if structured is None else {"structured_content": structured}
-    return ToolChunk(content=_apart(blocks), state=state, metadata=metadata).with_value(value)
+    fields = {"content": _apart(blocks), "state": state, "is_last": True, "metadata": metadata, "id": new_id()}
+    # All of it was validated already, where the message was read.
+    return assembled(ToolChunk, {**fields, "_value": value}, {"content", "state", "metadata"})
 
 
 def _apart(blocks: list[Block]) -> list[Block]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,9 +111,10 @@ def with_defaults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> dict
     return found
 
 
-@dataclass
+# Each is itself: two of one cell would otherwise be equal.
+@dataclass(eq=False)
 class _Call:
-    """A call under way: who made it, what is being asked because of it, and its clock."""
+    """A call under way: who made it, what is being asked because of it, and its clock where its time is limited."""
 
     caller: Caller
     limit: asyncio.Timeout | None = None
@@ -178,15 +179,14 @@ class Interaction:
         return found
 
     # ------------------------------------------------------------------------------------- whose call, and its time
-    @contextlib.asynccontextmanager
-    async def called_by(self, caller: Caller, timeout: float | None) -> AsyncIterator[None]:
-        """While a call is under way, questions go to its caller, and its time runs."""
+    @contextlib.contextmanager
+    def called_by(self, caller: Caller) -> Iterator[_Call]:
+        """While a call is under way, questions go to its caller."""
         call = _Call(caller)
         self._calls.append(call)
         token = self._current.set(call)
         try:
-            async with asyncio.timeout(timeout) as call.limit:
-                yield
+            yield call
         finally:
             self._current.reset(token)
             self._calls.remove(call)

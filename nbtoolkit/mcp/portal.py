@@ -15,6 +15,7 @@ import logging
 import os
 import sys
 import threading
+import weakref
 from collections import deque
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -39,71 +40,95 @@ SHUTDOWN_SECONDS = 2.5
 @contextlib.contextmanager
 def ticking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
     """Wake the loop now and then while something waits in it, so that it notices an interrupt."""
-    handles: list[asyncio.TimerHandle] = []
-
-    def tick() -> None:
-        handles[:] = [loop.call_later(TICK, tick)]
-
-    tick()
+    home = _home(loop)
+    home.enter()
     try:
         yield
     finally:
-        handles[0].cancel()
+        home.leave()
 
 
-class Mailbox:
-    """Callbacks for a loop from other threads, which wake it once for as many as there are.
+class _Home:
+    """What one loop has of us: callbacks from other threads, and a tick while anything waits in it.
 
-    Waking a loop costs a system call, and giving the interpreter away at it; a hundred calls at once would pay it a
-    hundred times.
+    Waking a loop costs a system call, and giving the interpreter away at it, so it is woken once for as many callbacks as
+    there are; and one timer ticks for all that wait, and for the next that comes before it has run out.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._waiting: deque[Callable[[], object]] = deque()
+        # Weakly: what is kept for a loop must not keep the loop.
+        self._loop = weakref.ref(loop)
+        self._posted: deque[Callable[[], object]] = deque()
         self._woken = False
+        self._waiting = 0
+        self._ticks = False
 
     def post(self, callback: Callable[[], object]) -> None:
         """Have it called in the loop; RuntimeError when the loop is closed."""
-        self._waiting.append(callback)
+        self._posted.append(callback)
         if not self._woken:
+            loop = self._loop()
+            if loop is None:
+                raise RuntimeError("the event loop is no more")
             self._woken = True
-            self._loop.call_soon_threadsafe(self._deliver)
+            try:
+                loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:
+                self._woken = False
+                raise
 
     def _deliver(self) -> None:
         # First: what is posted from here on wakes the loop again.
         self._woken = False
-        while self._waiting:
-            self._waiting.popleft()()
+        while self._posted:
+            self._posted.popleft()()
+
+    def enter(self) -> None:
+        """Tick from now on; in the loop's thread."""
+        self._waiting += 1
+        if not self._ticks:
+            self._tick()
+
+    def leave(self) -> None:
+        """One thing less waits."""
+        self._waiting -= 1
+
+    def _tick(self) -> None:
+        loop = self._loop()
+        self._ticks = self._waiting > 0 and loop is not None
+        if self._ticks and loop is not None:
+            loop.call_later(TICK, self._tick)
 
 
-_mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Mailbox] = WeakKeyDictionary()
+_homes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Home] = WeakKeyDictionary()
 
 
-def _mailbox(loop: asyncio.AbstractEventLoop) -> Mailbox:
-    found = _mailboxes.get(loop)
+def _home(loop: asyncio.AbstractEventLoop) -> _Home:
+    found = _homes.get(loop)
     if found is None:
-        found = _mailboxes[loop] = Mailbox(loop)
+        found = _homes[loop] = _Home(loop)
     return found
 
 
 class _Job(Generic[T]):
     """A coroutine that runs in the portal for a waiter in another loop."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T], waiter: asyncio.Future[T]) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, T], waiter: asyncio.Future[T], home: _Home) -> None:
         self.coroutine = coroutine
         self.waiter = waiter
+        self.home = home
         self.context = contextvars.copy_context()
-        self.home = _mailbox(waiter.get_loop())
-        self.task: asyncio.Task[T] | None = None
-        self.dropped = False
+        self.task: asyncio.Task[None] | None = None
+        self.begun = self.told = self.dropped = False
+        self.error: BaseException | None = None
+        self.result: T | None = None
 
     def start(self) -> None:
         """Begin, in the portal."""
         if self.dropped:
             self.coroutine.close()
             return
-        self.task = asyncio.get_running_loop().create_task(self.coroutine, context=self.context)
+        self.task = asyncio.get_running_loop().create_task(self._work(), context=self.context)
         self.task.add_done_callback(self._ended)
 
     def drop(self) -> None:
@@ -112,24 +137,40 @@ class _Job(Generic[T]):
         if self.task is not None:
             self.task.cancel()
 
-    def _ended(self, task: asyncio.Task[T]) -> None:
-        if self.dropped and not task.cancelled():
-            # Nobody waits for its error any longer.
-            task.exception()
+    async def _work(self) -> None:
+        self.begun = True
+        try:
+            self.result = await self.coroutine
+        except BaseException as error:  # noqa: BLE001 - it goes on in the waiter
+            self.error = error
+        # Here, not when the task is done: that is a turn of the loop later.
+        self._post()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not self.begun:
+            # Cancelled before its first step.
+            self.coroutine.close()
+        if not self.told:
+            self.error = asyncio.CancelledError() if task.cancelled() else task.exception()
+            self._post()
+
+    def _post(self) -> None:
+        self.told = True
         # The waiter's loop may be closed by now.
         with contextlib.suppress(RuntimeError):
             self.home.post(self._tell)
 
     def _tell(self) -> None:
-        task = self.task
-        if self.waiter.done() or task is None:
+        # A traceback holds this job; what it holds must not hold the traceback.
+        error, self.error = self.error, None
+        if self.waiter.done():
             return
-        if task.cancelled():
+        if isinstance(error, asyncio.CancelledError):
             self.waiter.cancel()
-        elif (error := task.exception()) is not None:
+        elif error is not None:
             self.waiter.set_exception(error)
         else:
-            self.waiter.set_result(task.result())
+            self.waiter.set_result(self.result)  # type: ignore[arg-type]
 
 
 class Portal:
@@ -141,7 +182,7 @@ class Portal:
             self.loop: asyncio.AbstractEventLoop = asyncio.ProactorEventLoop()
         else:
             self.loop = asyncio.SelectorEventLoop()
-        self._mailbox = _mailbox(self.loop)
+        self._home = _home(self.loop)
         self._pid = os.getpid()
         # The SDK tells of servers' faults in its logs; we tell of them in errors and in the server's own log, and a
         # traceback in whatever cell runs just then helps nobody. Handlers that the user has set up still hear it.
@@ -186,15 +227,19 @@ class Portal:
         if here is self.loop:
             return await coroutine
         self._must_be_alive(coroutine)
+        home = _home(here)
         waiter: asyncio.Future[T] = here.create_future()
-        job = _Job(coroutine, waiter)
-        self._mailbox.post(job.start)
+        job = _Job(coroutine, waiter, home)
+        home.enter()
+        # Last: the interpreter is given away with it.
+        self._home.post(job.start)
         try:
-            with ticking(here):
-                return await waiter
+            return await waiter
         except asyncio.CancelledError:
-            self._mailbox.post(job.drop)
+            self._home.post(job.drop)
             raise
+        finally:
+            home.leave()
 
     def run_sync(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run the coroutine in the portal and block this thread; an interrupt cancels it."""

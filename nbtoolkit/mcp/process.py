@@ -260,15 +260,19 @@ class _Stream:
 class _Incoming(_Stream):
     """The server's messages, one a line."""
 
-    taken = 0
+    def __init__(self, server: ServerProcess, process: asyncio.subprocess.Process) -> None:
+        super().__init__(server, process)
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        self.taken = 0
+        self._validate = jsonrpc_message_adapter.validate_json
+        self._wrap = SessionMessage
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
-        from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
-
         errors = self.server.config.encoding_error_handler
         while line := await self._line():
             self.taken += 1
@@ -278,7 +282,7 @@ class _Incoming(_Stream):
             try:
                 # Bytes are parsed as they are; only a lenient reading has to decode first.
                 text: Any = line if errors == "strict" else line.decode("utf-8", errors)
-                message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+                message = self._validate(text, by_name=False)
             except ValueError:
                 if not self.server.note_garbage(line):
                     self.server.stopping = True
@@ -286,7 +290,7 @@ class _Incoming(_Stream):
                     break
                 continue
             self.server.spoke = True
-            return SessionMessage(message)
+            return self._wrap(message)
         await self.server.over()
         raise StopAsyncIteration
 

@@ -110,12 +110,6 @@ class MCPTool(ToolBase):
     async def _final(
         self, arguments: dict[str, Any], reports: Reports, listener: Callable[[dict[str, Any]], None]
     ) -> ToolChunk:
-        try:
-            return await self._answer(arguments, listener)
-        finally:
-            reports.end()
-
-    async def _answer(self, arguments: dict[str, Any], listener: Callable[[dict[str, Any]], None]) -> ToolChunk:
         here = asyncio.get_running_loop()
         latest: dict[str, Any] | None = None
 
@@ -151,6 +145,8 @@ class MCPTool(ToolBase):
             return ToolChunk.of(f"The MCP server {self.client.name!r} answered amiss: {error}", ToolResultState.ERROR)
         except Exception as error:  # noqa: BLE001 - _refusal raises what it doesn't know
             return ToolChunk.of(self._refusal(error), ToolResultState.ERROR)
+        finally:
+            reports.end()
         return to_chunk(result)
 
     def _refusal(self, error: Exception) -> str:

@@ -69,29 +69,36 @@ _run = itertools.count(1)
 class Reports:
     """What one run reports; made where the tool is called, so that it knows the toolkit's call."""
 
+    __slots__ = ("_call", "_ended", "_latest", "_started", "_tool")
+
     def __init__(self, tool: str) -> None:
-        self._latest = Progress(tool, next(_run), time.monotonic(), current_call.get())
-        self._said = False
+        self._tool = tool
+        self._call = current_call.get()
+        self._started = time.monotonic()
+        self._latest: Progress | None = None
+        self._ended = False
 
     def report(self, snapshot: Mapping[str, Any]) -> None:
         """Tell the observers of ``{progress, total, message}``."""
-        if self._latest.ended:
+        if self._ended:
             return
-        self._said = True
+        if self._latest is None:
+            self._latest = Progress(self._tool, next(_run), self._started, self._call)
         self._latest = replace(
             self._latest, progress=snapshot["progress"], total=snapshot["total"], message=snapshot["message"]
         )
-        self._tell()
+        self._tell(self._latest)
 
     def end(self) -> None:
         """Tell them that there will be no more, if there were any."""
-        self._latest = replace(self._latest, ended=True)
-        if self._said:
-            self._tell()
+        self._ended = True
+        if self._latest is not None:
+            self._tell(replace(self._latest, ended=True))
 
-    def _tell(self) -> None:
+    @staticmethod
+    def _tell(progress: Progress) -> None:
         for observer in tuple(observers):
             try:
-                observer(self._latest)
+                observer(progress)
             except Exception:
                 logger.warning("an observer of progress failed", exc_info=True)

@@ -249,6 +249,15 @@ def test_a_result_that_breaks_its_own_schema_is_an_error_result(monkeypatch: pyt
     asyncio.run(scenario())
 
 
+def test_a_chunk_is_what_validating_it_would_have_made() -> None:
+    content = [{"type": "text", "text": "a"}, {"type": "image", "data": "AA==", "mimeType": "image/png"}]
+    chunk = to_chunk(result(*content, structuredContent={"n": 1}))
+    made = ToolChunk.model_validate(chunk.model_dump())
+    assert made == chunk
+    assert list(made.__dict__) == [name for name in chunk.__dict__ if name != "_value"]
+    assert chunk.value == {"n": 1}
+
+
 # ---------------------------------------------------------------------------------------------------- progress
 @pytest.fixture
 def reports() -> Iterator[list[Progress]]:
