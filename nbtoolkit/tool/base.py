@@ -69,11 +69,16 @@ class ToolBase:
     metadata_schema: dict[str, Any] | None = None
     dangerous_files: Sequence[str] = ()
     dangerous_directories: Sequence[str] = ()
+    # Beyond what a built-in tool gives at most: a tool that makes its own blocks knows what it does, but a server may not.
+    max_result_chars: int = 120_000
     # A sync subclass of Toolkit's pipeline asks these; see Signature for FunctionTool's own.
     _validator: JSONSchemaValidator | None = None
 
     def __init__(self, middlewares: list[ToolMiddlewareBase] | None = None) -> None:
         self.middlewares = list(middlewares or [])
+        for middleware in self.middlewares:
+            if inspect.iscoroutinefunction(getattr(middleware, "on_tool_call", None)):
+                raise DeveloperOrientedException(_no_generator(middleware))
 
     @cached_property
     def middlewares(self) -> list[ToolMiddlewareBase]:
@@ -218,12 +223,24 @@ async def _layer(
         opened.append(stream)
         return stream
 
-    stream = middleware.on_tool_call(tool, kwargs, handler)
+    stream: Any = middleware.on_tool_call(tool, kwargs, handler)
+    if not hasattr(stream, "__aiter__"):
+        if inspect.iscoroutine(stream):
+            stream.close()
+        raise DeveloperOrientedException(_no_generator(middleware))
     try:
         async for chunk in stream:
             yield chunk
     finally:
         # A middleware that stops early must not leave the tool running behind it.
-        await stream.aclose()
+        if inspect.isasyncgen(stream):
+            await stream.aclose()
         for inner in reversed(opened):
             await inner.aclose()
+
+
+def _no_generator(middleware: object) -> str:
+    return (
+        f"{type(middleware).__name__}.on_tool_call must be an async generator, but it has no yield. Give each chunk: "
+        "`async for chunk in next_handler(**input_kwargs): yield chunk`."
+    )

@@ -189,7 +189,10 @@ class FunctionTool(ToolBase):
                     yield chunk
                 if breath.due():
                     await asyncio.sleep(0)
-        except Exception:
+        except GeneratorExit:
+            raise
+        except BaseException:
+            # Also of a stop: what came before it is told.
             if rest := gathered.rest():
                 yield ToolChunk(content=rest, is_last=False)
             raise
@@ -209,6 +212,8 @@ class FunctionTool(ToolBase):
             if puller.leave():
                 # Nobody waits for it: a full pool or a slow ``finally`` must not hold a cancellation up.
                 self._close_soon(generator)
+            if rest := gathered.rest():
+                yield ToolChunk(content=rest, is_last=False)
             raise
         except Exception:
             if rest := gathered.rest():
@@ -229,7 +234,9 @@ class FunctionTool(ToolBase):
                 if breath.due():
                     await asyncio.sleep(0)
             yield gathered.last(None)
-        except Exception:
+        except GeneratorExit:
+            raise
+        except BaseException:
             if rest := gathered.rest():
                 yield ToolChunk(content=rest, is_last=False)
             raise

@@ -11,8 +11,6 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
@@ -29,8 +27,12 @@ from nbtoolkit.tool.log import LogEntry
 from nbtoolkit.tool.permit import RefusedCall, permit
 from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
+from nbtoolkit.tool.stream import bounded
+from nbtoolkit.tool.turns import in_turn
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Generator
+
     from nbtoolkit.permission.approval import Approval, ApprovalRequest, Approver, Origin
     from nbtoolkit.permission.engine import Judgement
     from nbtoolkit.schema.arguments import Arguments
@@ -71,6 +73,9 @@ class ToolCall:
     _task: asyncio.Task[Any] | None = None
     _loop: asyncio.AbstractEventLoop | None = None
     _stopped = False
+    _began = 0.0
+    _logged = False
+    _told = 0
 
     def __init__(
         self,
@@ -135,25 +140,34 @@ class ToolCall:
         """Run to the end: what awaiting the call does, as a coroutine that a task can take."""
         __tracebackhide__ = True
         response, entry = self._begin()
+        # What it is where even the telling of its end is interrupted.
+        ended = ToolResultState.INTERRUPTED
         try:
             try:
                 await self._prepare(entry)
                 await self._run(response, entry)
             except BaseException as error:  # noqa: BLE001 - _fail sends on what isn't a result
                 self._fail(error, response)
+            ended = ToolResultState.SUCCESS
         finally:
-            self._end(response, entry)
+            self._end(response, entry, ended)
         return response
 
     async def _iterate(self) -> AsyncGenerator[ToolChunk | ToolResponse, None]:
         response, entry = self._begin()
+        # What it is where even the telling of its end is interrupted.
+        ended = ToolResultState.INTERRUPTED
         try:
             try:
                 await self._prepare(entry)
                 stream = self._open(entry)
+                before = 0 if self._task is None else self._task.cancelling()
                 try:
                     async for chunk in stream:
                         self._take(chunk, response)
+                        if self._task is not None and self._task.cancelling() > before:
+                            # The last words of a tool that is cancelled: the consumer gets the cancellation itself.
+                            continue
                         self._given_out = True
                         yield chunk
                         self._given_out = False
@@ -165,8 +179,9 @@ class ToolCall:
             except BaseException as error:  # noqa: BLE001 - _fail sends on what isn't a result
                 failed = self._fail(error, response)
                 yield failed
+            ended = ToolResultState.SUCCESS
         finally:
-            self._end(response, entry)
+            self._end(response, entry, ended)
         yield response
 
     def _begin(self) -> tuple[ToolResponse, LogEntry]:
@@ -189,7 +204,7 @@ class ToolCall:
             self.origin,
             now(),
         )
-        entry.seconds = time.perf_counter()
+        self._began = time.perf_counter()
         return response, entry
 
     # ------------------------------------------------------------------ up to the permission
@@ -220,16 +235,13 @@ class ToolCall:
     async def _run(self, response: ToolResponse, entry: LogEntry) -> None:
         __tracebackhide__ = True
         tool, judged = self.tool, self._allowed
-        if tool is not None and judged is not None and not tool.middlewares and not tool.is_external_tool:
-            # One chunk and nothing around it: the usual call, without the cost of a stream.
-            result = self._start(tool, judged)
-            if type(result) is CoroutineType or isinstance(result, Awaitable):
-                got = await result
-                if isinstance(got, ToolChunk):
-                    self._take(got, response)
-                    return
-                result = got
-            stream = open_stream(result)
+        if type(tool) is FunctionTool and judged is not None and tool.is_concurrency_safe and not tool.middlewares:
+            # A function with nothing around it: the usual call, without the cost of a stream.
+            got = await tool.run(judged, self._injected(tool))
+            if isinstance(got, ToolChunk):
+                self._take(got, response)
+                return
+            stream = open_stream(got)
         else:
             stream = self._open(entry)
         try:
@@ -267,14 +279,25 @@ class ToolCall:
         return run
 
     def _stream(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
+        return self._bare(tool, arguments) if tool.is_concurrency_safe else self._in_turn(tool, arguments)
+
+    async def _in_turn(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
+        async with in_turn(tool):
+            stream = self._bare(tool, arguments)
+            try:
+                async for chunk in stream:
+                    yield chunk
+            finally:
+                await stream.aclose()
+
+    def _bare(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
         if tool.is_external_tool:
-            return self._external(tool, arguments)
-        return open_stream(self._start(tool, arguments))
+            return bounded(self._external(tool, arguments), tool.max_result_chars)
+        stream = open_stream(self._start(tool, arguments))
+        # A function's own stream bounds itself: it knows which of its chunks the person made.
+        return stream if isinstance(tool, FunctionTool) else bounded(stream, tool.max_result_chars)
 
     def _start(self, tool: ToolBase, arguments: Arguments) -> Running:
-        if type(tool) is FunctionTool:
-            # It reports nothing but what it gives.
-            return tool.run(arguments, self._injected(tool))
         token = current_call.set(self)
         try:
             return tool.run(arguments, self._injected(tool))
@@ -340,23 +363,37 @@ class ToolCall:
                 self._task.uncancel()
         self._cancels = 0
 
-    def _end(self, response: ToolResponse, entry: LogEntry) -> None:
-        response.finish()
+    def _end(self, response: ToolResponse, entry: LogEntry, ended: ToolResultState) -> None:
+        try:
+            self._record(response, entry, ended)
+        except BaseException:
+            # An interrupt just now must leave no call that is said to run, and none that the log doesn't hold.
+            self._record(response, entry, ended)
+            raise
+
+    def _record(self, response: ToolResponse, entry: LogEntry, ended: ToolResultState) -> None:
+        """What is known of the call when it has ended; twice does no harm."""
+        response.finish(ended)
         self.mark(ToolCallState.FINISHED)
         if self._cancels:
             self._take_back()
         self._task = None
         self._loop = None
-        entry.seconds = time.perf_counter() - entry.seconds
+        entry.seconds = time.perf_counter() - self._began
         entry.state = response.state
+        size = 0
         for block in response.content:
             if isinstance(block, TextBlock):
-                entry.size += len(block.text)
+                size += len(block.text)
+        entry.size = size
         value, toolkit = response.value, self.toolkit
         if value is not None:
             toolkit.results.keep(entry.number, value)
-        toolkit.log.append(entry)
-        for observer in hooks.observers:
+        if not self._logged:
+            self._logged = True
+            toolkit.log.append(entry)
+        for observer in hooks.observers[self._told :]:
+            self._told += 1
             _tell(observer.ended, self, entry, response)
 
     def mark(self, state: ToolCallState) -> None:

@@ -18,9 +18,9 @@ from nbtoolkit.tool.content import KEPT, MAX_PICTURES, clean, to_blocks, to_chun
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import AsyncGenerator, Generator
 
-__all__ = ["MAX_KEPT", "Breath", "Ended", "Gathered", "Puller"]
+__all__ = ["MAX_KEPT", "Breath", "Ended", "Gathered", "Puller", "bounded"]
 
 # A stream's value is kept whole, for later cells and calls, up to about 20 MB of text, else not at all.
 MAX_KEPT = 20_000_000
@@ -117,10 +117,17 @@ class Gathered:
     def _own(self, chunk: ToolChunk) -> ToolChunk:
         """A chunk that the function made: as it is while there is room, else its blocks in their turn."""
         self._own_chunks = True
-        changes: dict[str, Any] = {"is_last": False} if chunk.is_last else {}
+        return self.bound(chunk, {"is_last": False} if chunk.is_last else {})
+
+    def bound(self, chunk: ToolChunk, changes: dict[str, Any] | None = None) -> ToolChunk:
+        """A chunk as it is while there is room, else with its blocks in their turn; changed as ``changes`` says."""
+        changes = {} if changes is None else changes
         size = sum(len(block.text) for block in chunk.content if isinstance(block, TextBlock))
-        if size <= self._room and not self._held and not self._cut:
-            self._room -= size
+        # The last one needs nothing held back for what follows; if more follows all the same, less of it is shown.
+        room = self._room + self._tail if chunk.is_last and not changes else self._room
+        if size <= room and not self._held and not self._cut:
+            self._tail -= max(0, size - self._room)
+            self._room = max(0, self._room - size)
             self._total += size
             self._sent += size
             if chunk.content:
@@ -207,6 +214,27 @@ class Gathered:
     def _progress(self, item: object) -> dict[str, Any]:
         line = item.strip().rpartition("\n")[2][:MESSAGE_CHARS] if isinstance(item, str) else ""
         return {"mcp_progress": {"progress": self._total, "total": None, "message": clean(line) or None}}
+
+
+async def bounded(stream: AsyncGenerator[ToolChunk, None], max_chars: int) -> AsyncGenerator[ToolChunk, None]:
+    """The chunks of a tool that isn't a function's, by the same rule; one that is short passes as the object that it is."""
+    gathered = Gathered(max_chars)
+    kept: Any = None
+    try:
+        async for chunk in stream:
+            kept = chunk.value if kept is None else kept
+            yield gathered.bound(chunk) if chunk.content else chunk
+        if rest := gathered.rest("" if kept is None else KEPT):
+            yield ToolChunk(content=rest)
+    except GeneratorExit:
+        raise
+    except BaseException:
+        # Also of a stop: what came before it is told.
+        if rest := gathered.rest():
+            yield ToolChunk(content=rest, is_last=False)
+        raise
+    finally:
+        await stream.aclose()
 
 
 class Breath:

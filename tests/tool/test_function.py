@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 import tracemalloc
@@ -14,8 +15,10 @@ import pytest
 
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.message import DataBlock, TextBlock, ToolResultState
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
 from nbtoolkit.state import AgentState
 from nbtoolkit.tool import stream
+from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.content import KEPT, MAX_PICTURES, cut
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
@@ -163,19 +166,109 @@ def test_what_was_held_back_stands_before_the_error_that_ends_a_stream() -> None
     assert text.startswith("x" * 90 + "\nValueError: no more")
 
 
-def test_a_stream_interrupted_past_its_bound_shows_that_something_is_missing() -> None:
-    async def stopped() -> ToolResponse:
-        async def pieces() -> AsyncIterator[str]:
-            yield "x" * 500
-            call.cancel()
-            await asyncio.Event().wait()
+async def _async_pieces() -> AsyncIterator[str]:
+    for letter in "xyz":
+        yield letter * 100
+    await asyncio.Event().wait()
 
-        call = toolkit_of(FunctionTool(pieces, max_result_chars=100)).call("pieces")
-        return await call
+
+def _pieces() -> Iterator[str]:
+    for letter in "xyz":
+        yield letter * 100
+    raise KeyboardInterrupt
+
+
+class Streaming(ToolBase):
+    name = "probe"
+    description = "Streams."
+    input_schema = {"type": "object", "properties": {}}  # noqa: RUF012
+    max_result_chars = 100
+
+    async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
+        return PermissionDecision(PermissionBehavior.ALLOW, "yes")
+
+    async def call(self, /, **kwargs: Any) -> AsyncIterator[ToolChunk]:
+        async for piece in _async_pieces():
+            yield ToolChunk(content=[TextBlock(text=piece)], is_last=False)
+
+
+@pytest.mark.parametrize("kind", ["async", "thread", "class"])
+def test_a_stream_that_is_stopped_gives_what_it_had_held_back(kind: str) -> None:
+    made: dict[str, ToolBase] = {
+        "async": FunctionTool(_async_pieces, name="probe", max_result_chars=100),
+        "thread": FunctionTool(_pieces, name="probe", max_result_chars=100, thread=True),
+        "class": Streaming(),
+    }
+    tool = made[kind]
+
+    async def stopped() -> ToolResponse:
+        call = toolkit_of(tool).call("probe")
+        task = asyncio.create_task(call.complete())
+        while "y" not in (call.response.text if call.response else "") and not task.done():
+            if call.response and "…" in call.response.text:
+                call.cancel()
+                break
+            await asyncio.sleep(0)
+        with contextlib.suppress(KeyboardInterrupt):
+            await task
+        assert call.response is not None
+        return call.response
 
     response = run(stopped())
     assert response.state is ToolResultState.INTERRUPTED
-    assert response.text.startswith("x" * 66 + "\n…\n")
+    head, _, rest = response.text.partition(" characters left out …\n")
+    assert head.startswith("x" * 66 + "\n… ")
+    assert rest.endswith("\nThe call was interrupted before it ended.")
+    assert set(rest.partition("\n")[0]) <= set("xyz")
+
+
+def test_a_consumer_gets_the_cancellation_and_the_response_what_was_held_back() -> None:
+    async def cancelled() -> tuple[list[str], str]:
+        call = toolkit_of(FunctionTool(_async_pieces, name="probe", max_result_chars=100)).call("probe")
+        got: list[str] = []
+        third = asyncio.Event()
+
+        async def consume() -> None:
+            async for each in call:
+                got.extend(block.text for block in each.content if isinstance(block, TextBlock))
+                if each.metadata:
+                    third.set()
+
+        task = asyncio.create_task(consume())
+        await third.wait()
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert call.response is not None
+        return got, call.response.text
+
+    got, text = run(cancelled())
+    assert "".join(got) == "x" * 66 + "\n…"
+    assert text.endswith("z" * 34 + "\nThe call was interrupted before it ended.")
+
+
+def test_a_tools_own_blocks_are_bounded_too() -> None:
+    class Large(Streaming):
+        async def call(self, /, **kwargs: Any) -> ToolChunk:  # type: ignore[override]
+            return ToolChunk(content=[TextBlock(text="a" * 60), TextBlock(text="b" * 60)]).with_value("kept")
+
+    async def called(tool: ToolBase) -> tuple[ToolResponse, list[Any]]:
+        toolkit = toolkit_of(tool)
+        return await toolkit.call("probe"), [each async for each in toolkit.call("probe")]
+
+    response, (*chunks, last) = run(called(Large()))
+    assert response.text == "a" * 60 + "b" * 6 + f"\n… 20 of 120 characters left out{KEPT} …\n" + "b" * 34
+    assert response.value == "kept"
+    assert last.text == response.text
+    assert "".join(block.text for chunk in chunks for block in chunk.content) == response.text
+
+    class Small(Large):
+        max_result_chars = 120
+
+    response, (chunk, _) = run(called(Small()))
+    assert response.text == "a" * 60 + "b" * 60
+    assert len(chunk.content) == 2
 
 
 # ---------------------------------------------------------------------- the order of what comes

@@ -1002,3 +1002,79 @@ def test_a_call_that_goes_up_at_once_takes_those_that_wait_with_it() -> None:
 
     run(scenario())
     assert ended == ["waited"]
+
+
+class Interrupting:
+    """Shows a call's end, where a person's stop comes."""
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    def started(self, call: Any) -> None: ...
+
+    def chunk(self, call: Any, chunk: ToolChunk) -> None: ...
+
+    def ended(self, call: Any, entry: Any, response: ToolResponse) -> None:
+        self.told += 1
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_a_call_is_recorded_leaves_it_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = Interrupting(), Interrupting()
+    monkeypatch.setattr(hooks, "observers", [first])
+    toolkit = Toolkit(tools=[FunctionTool(add, is_read_only=True)])
+    call = toolkit.call("add", a=1)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(call.complete())
+    assert first.told == 1
+    (entry,) = toolkit.log
+    assert entry.state is ToolResultState.SUCCESS
+    assert call.response is not None
+    assert call.response.text == "2"
+
+    # Whatever breaks off the record, what is told is told once and logged once.
+    monkeypatch.setattr(hooks, "observers", [first, second])
+    call = toolkit.call("add", a=2)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(call.complete())
+    assert (first.told, second.told, len(toolkit.log)) == (2, 1, 2)
+
+
+def test_an_interrupt_while_a_failure_is_put_in_words_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        """Break."""
+        raise ValueError
+
+    def interrupted(error: BaseException) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nbtoolkit.tool.run.own_lines", interrupted)
+    toolkit = Toolkit(tools=[FunctionTool(broken, is_read_only=True)])
+    call = toolkit.call("broken")
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(call.complete())
+    assert call.response is not None
+    assert call.response.state is toolkit.log[1].state is ToolResultState.INTERRUPTED
+
+
+class NoYield(ToolMiddlewareBase):
+    async def on_tool_call(  # type: ignore[override]
+        self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+    ) -> None:
+        return None
+
+
+def test_a_middleware_without_a_yield_is_told_so() -> None:
+    words = r"NoYield\.on_tool_call must be an async generator, but it has no yield\. Give each chunk"
+    with pytest.raises(DeveloperOrientedException, match=words):
+        FunctionTool(add, middlewares=[NoYield()])
+    tool = FunctionTool(add, is_read_only=True)
+    tool.middlewares.append(NoYield())
+    response = run(_response(Toolkit(tools=[tool]).call("add", a=1)))
+    assert response.state is ToolResultState.ERROR
+    assert "NoYield.on_tool_call must be an async generator" in response.text
+
+
+async def _response(call: Any) -> ToolResponse:
+    response: ToolResponse = await call
+    return response
