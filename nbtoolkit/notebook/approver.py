@@ -24,6 +24,7 @@ from nbtoolkit.notebook.why import card_title
 from nbtoolkit.permission.approval import Approval
 from nbtoolkit.permission.matching import match_arguments
 from nbtoolkit.permission.subject import Effect, Match
+from nbtoolkit.redact import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -354,9 +355,11 @@ def _bound(approval: Any, request: ApprovalRequest) -> Approval:
 
 def _typed_question(request: ApprovalRequest, *, may_remember: bool) -> str:
     """The card as lines of text, above the prompt."""
+    # What is typed above a prompt stays in the notebook.
+    hide = Redactor()
     line = card_title(request)
-    lines = [line.plain, f"  {visible_text(settled(request.decision.message))}"]
-    for key, value in request.tool_input.items():
+    lines = [line.plain, f"  {visible_text(settled(hide.text(request.decision.message)))}"]
+    for key, value in hide.value(request.tool_input).items():
         shown = visible_text(bounded(to_json(value), INPUT_ARGUMENT_LIMIT))
         lines.append(f"  {visible_text(key)}: {shown}")
     always = ", a to allow always" if may_remember else ""

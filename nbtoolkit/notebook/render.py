@@ -3,7 +3,7 @@
 It holds what was called, what was decided, and the result, as fixed text/plain and as text/html that reads well with
 its styles stripped, on any renderer, without a kernel. Nothing in it differs between a person's click and a script's
 answer, or between two machines: no ids, times, durations, sizes, addresses or paths of home. Whatever a tool or a model
-wrote is inert and bounded.
+wrote is inert and bounded, and secrets that are known as such are left out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import base64
 import binascii
 import sys
+from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
@@ -41,6 +43,7 @@ from nbtoolkit.notebook.text import (
     visible_text,
 )
 from nbtoolkit.notebook.title import title
+from nbtoolkit.redact import Redactor
 
 if TYPE_CHECKING:
     from nbtoolkit.tool.log import LogEntry
@@ -85,11 +88,16 @@ _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "imag
 
 def record(entry: LogEntry, response: ToolResponse) -> dict[str, str]:
     """The mime bundle of one call that ended."""
+    # Before anything is cut, so that no half of a secret is left.
+    hide = Redactor()
+    entry = copy(entry)
+    entry.tool_input = hide.value(entry.tool_input)
+    entry.mended = tuple(map(hide.text, entry.mended))
     line = title(entry.tool, entry.tool_input, entry.variables, origin=entry.origin)
-    words = settled(one_line(entry.words, WORDS_LIMIT))
+    words = settled(one_line(hide.text(entry.words), WORDS_LIMIT))
     state = entry.state
     arguments = "" if line.complete else fold("Arguments", pre(_argument_lines(entry)))
-    result_text, result_html = _result(response)
+    result_text, result_html = _result(response, hide)
     if words == "not answered" or (state is ToolResultState.DENIED and not words.startswith("allowed")):
         # The tool didn't run, and what the model was told is the decision in other words.
         result_text = result_html = ""
@@ -151,21 +159,21 @@ def _indented(text: str) -> str:
 # ----------------------------------------------------------------------------------------------------------- result
 
 
-def _result(response: ToolResponse) -> tuple[str, str]:
+def _result(response: ToolResponse, hide: Redactor) -> tuple[str, str]:
     frame = _frame(response.value)
     if frame is not None:
-        return _frame_text(frame), frame_html(frame)
+        return _frame_text(frame, hide), frame_html(frame, hide=hide)
     texts, markups = [], []
     for block in response.content:
-        text, markup = _text(block) if isinstance(block, TextBlock) else _data(block)
+        text, markup = _text(block, hide) if isinstance(block, TextBlock) else _data(block, hide)
         if text:
             texts.append(text)
             markups.append(markup)
     return "\n".join(texts), "".join(markups)
 
 
-def _text(block: TextBlock) -> tuple[str, str]:
-    text = settled(bounded(tidy(block.text), TEXT_LIMIT)).rstrip("\n ")
+def _text(block: TextBlock, hide: Redactor) -> tuple[str, str]:
+    text = settled(bounded(hide.text(tidy(block.text)), TEXT_LIMIT)).rstrip("\n ")
     lines = text.count("\n") + 1
     if lines > FOLD_LINES:
         return visible_text(text), fold(f"Result, {count(lines, 'line')}", pre(text))
@@ -174,13 +182,13 @@ def _text(block: TextBlock) -> tuple[str, str]:
     return visible_text(text), pre(text) if text else ""
 
 
-def _data(block: DataBlock) -> tuple[str, str]:
+def _data(block: DataBlock, hide: Redactor) -> tuple[str, str]:
     kind = one_line(block.source.media_type, 60)
-    name = one_line(block.name or "", 60)
+    name = one_line(hide.text(block.name or ""), 60)
     label = visible_text(f"[{kind}{' ' + name if name else ''}]")
     if not isinstance(block.source, Base64Source):
         # An address isn't fetched: looking at a record must not tell a server that somebody did.
-        where = one_line(block.source.url, 200)
+        where = one_line(hide.text(block.source.url), 200)
         return f"{label} {visible_text(where)}", f'<p style="margin:4px 0">{safe(label)} {code(where)}</p>'
     data = _base64(block.source.data)
     if kind not in _IMAGES or data is None:
@@ -219,13 +227,14 @@ def _dimensions(frame: Any) -> str:
     return f"{count(rows, 'row')} × {count(columns, 'column')}" if cut else ""
 
 
-def _small(frame: Any) -> Any:
+def _small(frame: Any, hide: Redactor | None) -> Any:
     """The rows and columns that are drawn, and one more on each side so that pandas marks the gap; long cells cut."""
     rows, columns = (_ends(size, limit) for size, limit in zip(frame.shape, (FRAME_ROWS, FRAME_COLUMNS), strict=True))
-    small = frame.iloc[rows, columns].rename(index=_cell, columns=_cell)
+    cell = partial(_cell, hide=hide or Redactor())
+    small = frame.iloc[rows, columns].rename(index=cell, columns=cell)
     for i, kind in enumerate(small.dtypes):
         if getattr(kind, "kind", "O") == "O":
-            small.isetitem(i, small.iloc[:, i].astype(object).map(_cell))
+            small.isetitem(i, small.iloc[:, i].astype(object).map(cell))
     return small
 
 
@@ -234,7 +243,7 @@ def _ends(size: int, limit: int) -> list[int]:
     return list(range(size)) if size <= limit else [*range(half), *range(size - half, size)]
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: Any, hide: Redactor) -> Any:
     """A cell or label, as short text where it is long: pandas itself draws any length."""
     if isinstance(value, int | float | bytes) or value is None:
         return value if not isinstance(value, bytes) else value[:CELL_LIMIT]
@@ -242,19 +251,24 @@ def _cell(value: Any) -> Any:
         text = value if isinstance(value, str) else str(value)
     except Exception:  # noqa: BLE001 - somebody's __str__
         return f"<{type(value).__name__}>"
+    shown = hide.text(text)
+    if shown != text:
+        value = text = shown
     return value if len(text) <= CELL_LIMIT else text[: CELL_LIMIT - 1] + "…"
 
 
-def _frame_text(frame: Any) -> str:
-    text = _small(frame).to_string(max_rows=FRAME_ROWS, max_cols=FRAME_COLUMNS, line_width=120, show_dimensions=False)
+def _frame_text(frame: Any, hide: Redactor) -> str:
+    text = _small(frame, hide).to_string(
+        max_rows=FRAME_ROWS, max_cols=FRAME_COLUMNS, line_width=120, show_dimensions=False
+    )
     size = _dimensions(frame)
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     return visible_text(settled(bounded(text, TEXT_LIMIT))) + (f"\n{size}" if size else "")
 
 
-def frame_html(frame: Any, rows: int = FRAME_ROWS) -> str:
+def frame_html(frame: Any, rows: int = FRAME_ROWS, hide: Redactor | None = None) -> str:
     """A DataFrame as a static table: escaped by pandas, unseen characters named, rows, columns and cells bounded."""
-    markup = _small(frame).to_html(max_rows=rows, max_cols=FRAME_COLUMNS, escape=True, show_dimensions=False)
+    markup = _small(frame, hide).to_html(max_rows=rows, max_cols=FRAME_COLUMNS, escape=True, show_dimensions=False)
     # The front ends' own margin would leave a hole below the record.
     markup = markup.replace('class="dataframe"', 'class="dataframe" style="margin:4px 0"', 1)
     size = _dimensions(frame)

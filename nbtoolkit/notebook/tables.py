@@ -29,6 +29,7 @@ from nbtoolkit.notebook.text import (
     visible_text,
 )
 from nbtoolkit.notebook.title import title
+from nbtoolkit.redact import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -191,10 +192,10 @@ def _field_html(row: Field) -> list[str]:
 
 def log_table(log: Iterable[LogEntry]) -> Bundle:
     """The calls of a log by their number: what was called, what was decided, how it ended."""
-    rows = []
+    rows, hide = [], Redactor()
     for entry in sorted(log, key=lambda each: each.number):
-        line = title(entry.tool, entry.tool_input, entry.variables, origin=entry.origin)
-        words = settled(one_line(entry.words, LINE_LIMIT))
+        line = title(entry.tool, hide.value(entry.tool_input), entry.variables, origin=entry.origin)
+        words = settled(one_line(hide.text(entry.words), LINE_LIMIT))
         state = "ok" if entry.state is ToolResultState.SUCCESS else entry.state.value
         shown = f'<span style="{BAD}">{state}</span>' if entry.state is ToolResultState.ERROR else state
         call = f"<b>{code(line.tool)}</b>{line.html(code)}"

@@ -11,6 +11,7 @@ from nbtoolkit.notebook.tables import how
 from nbtoolkit.notebook.text import one_line, settled, visible
 from nbtoolkit.notebook.title import Title, split_name, title
 from nbtoolkit.permission.rule import PermissionBehavior
+from nbtoolkit.redact import redacted
 from nbtoolkit.tool.run import describe
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def card_title(request: ApprovalRequest) -> Title:
     """The line that says what will happen."""
     kinds = {key: describe(value) for key, value in request.variables.items()}
     tool = request.tool
-    return title(tool.name, request.tool_input, kinds, origin=getattr(tool, "origin", ""))
+    return title(tool.name, redacted(request.tool_input), kinds, origin=getattr(tool, "origin", ""))
 
 
 def meta(request: ApprovalRequest) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.rule import PermissionBehavior
+from nbtoolkit.redact import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -184,7 +185,7 @@ class CallLog:
 
     def to_jsonl(self, path: str | Path | None = None) -> str:
         """The entries as JSON lines, written to ``path`` where one is given."""
-        text = "".join(json.dumps(entry.to_dict(), ensure_ascii=False, default=str) + "\n" for entry in self)
+        text = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in self._rows())
         if path is not None:
             from pathlib import Path
 
@@ -196,7 +197,12 @@ class CallLog:
         import pandas as pd
 
         columns = [*_EMPTY]
-        return pd.DataFrame([entry.to_dict() for entry in self], columns=columns)
+        return pd.DataFrame(self._rows(), columns=columns)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """The entries as what may leave this process: without secrets."""
+        hide = Redactor()
+        return [hide.value(entry.to_dict()) for entry in self]
 
 
 _EMPTY = (
