@@ -127,6 +127,26 @@ class Toolkit(Registry):
         __tracebackhide__ = True
         return self._run(self.call_tools(tool_calls, state, approver))
 
+    # ------------------------------------------------------------------ agents
+    async def run_calls(
+        self, reply: Any, state: AgentState | None = None, approver: Approver | None = None
+    ) -> list[Any]:
+        """Run the calls of a model's reply, and give the messages to append behind it; empty where it has none.
+
+        ``reply``: of OpenAI (chat completions, responses), Anthropic or Gemini, as the SDK's object, a stream of its
+        pieces, plain dicts, or the calls alone. TypeError for anything else; what is wrong in a call is its result.
+        """
+        from nbtoolkit.agents.running import run_calls
+
+        return await run_calls(self, reply, state, approver)
+
+    def run_calls_sync(
+        self, reply: Any, state: AgentState | None = None, approver: Approver | None = None
+    ) -> list[Any]:
+        """``run_calls`` for a plain cell or a script."""
+        __tracebackhide__ = True
+        return self._run(self.run_calls(reply, state, approver))
+
     # ------------------------------------------------------------------ permission
     @property
     def mode(self) -> PermissionMode:

@@ -1,0 +1,1 @@
+"""One module for each provider's way to write calls and results."""
