@@ -7,7 +7,7 @@ validated as it is; any other goes through its JSON text.
 from __future__ import annotations
 
 import copy
-import math
+from math import isfinite
 from typing import Any
 
 import typing_extensions as te
@@ -129,19 +129,21 @@ class ParametersValidator(TextValidator):
     def _separate(self, data: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         """Leave nothing that JSON and values, or two calls, have in common."""
         for name in self._containers:
-            if name in given and isinstance(given[name], (list, dict)):
-                data[name] = given[name].copy()
+            held = given.get(name)
+            if held is not None and type(held) in _CONTAINERS:
+                data[name] = held.copy()
         if self._copies:
             for name, default in self._template.items():
                 if name not in given and isinstance(default, (list, dict)):
                     data[name] = copy.deepcopy(default)
         for name in self._floats:
             value = data.get(name)
-            if isinstance(value, float) and not math.isfinite(value):
-                name_odd_floats(data)
-            elif isinstance(value, (list, dict)):
+            if isinstance(value, float):
+                if not isfinite(value):
+                    name_odd_floats(data)
+            elif type(value) in _CONTAINERS:
                 name_odd_floats(value)
-        return self._ordered(data)
+        return self._ordered(data) if self._order else data
 
     def _ordered(self, data: dict[str, Any]) -> dict[str, Any]:
         return {**{key: data[key] for key in self._order if key in data}, **data} if self._order else data
@@ -313,6 +315,8 @@ class ModelValidator(TextValidator):
 
 
 # ----------------------------------------------------------------------------------------------------------- helpers
+
+_CONTAINERS = frozenset({list, dict})
 
 
 def _rename(data: dict[str, Any], aliases: dict[str, str]) -> None:
