@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit import hooks
 from nbtoolkit.mcp import changes, nested
 from nbtoolkit.mcp.interaction import set_host
-from nbtoolkit.notebook import magics, scheduling
+from nbtoolkit.notebook import magics, scheduling, serving
 from nbtoolkit.notebook.actions import withheld
 from nbtoolkit.notebook.approver import InlineApprover
 from nbtoolkit.notebook.definitions import DefinitionWatch
@@ -75,6 +75,7 @@ class Extension:
 
     def unload(self) -> None:
         """Take everything back, but what the user put in its place since."""
+        serving.stop()
         for name, value in self._given.items():
             if self._shell.user_ns.get(name) is value:
                 del self._shell.user_ns[name]

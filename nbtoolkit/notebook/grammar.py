@@ -168,7 +168,8 @@ _TABLE = (
         "ANSWER, ANSWER …",
         "Say beforehand what is answered where nobody can click: allow, always, always: RULE, deny: REASON, edit {json} "
         "or respond: TEXT, in order, or for a rule as RULE -> ANSWER. Below %%toolkit answers, one answer a line. "
-        "Alone it lists what is planned, and answers clear takes that back.",
+        "Alone it lists what is planned; answers check, at a notebook's end, fails where an answer was never asked for "
+        "or one was missing; answers clear takes all back.",
         most=None,
         kinds=("answer",),
         body="may",
@@ -176,6 +177,14 @@ _TABLE = (
         example='answers allow, deny: "not today", write_summary(path=out/**) -> allow',
     ),
     Spec("log", "[N]", "Show the calls so far, or the record of call number N once more.", most=1, kinds=("number",)),
+    Spec(
+        "serve",
+        "",
+        "Serve the tools to MCP clients on this machine, and show how they connect; again, show that again.",
+        (Option("--port", "PORT"), Option("--host", "ADDRESS")),
+        example="serve --port 8765",
+    ),
+    Spec("serve stop", "", "Stop serving."),
     Spec("undo", "N", "Take back what call number N of the log did to a file.", least=1, most=1, kinds=("change",)),
 )
 

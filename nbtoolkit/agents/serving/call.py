@@ -97,10 +97,11 @@ class ServedCall:
         return self.future.running() or self.future.done()
 
     # ------------------------------------------------------------------ where it runs
-    def start(self, loop: asyncio.AbstractEventLoop, context: Context | None = None) -> None:
-        """Begin it as a task of this loop, in the loop's thread; nothing happens where it was taken back."""
-        if not self.future.set_running_or_notify_cancel():
-            return
+    def start(self, loop: asyncio.AbstractEventLoop, context: Context | None = None) -> bool:
+        """Begin it as a task of this loop, in the loop's thread; False where it was taken back or has begun."""
+        with self._lock:
+            if self.has_begun or not self.future.set_running_or_notify_cancel():
+                return False
 
         def settle(task: asyncio.Task[mcp_types.CallToolResult]) -> None:
             if task.cancelled():  # before its first step
@@ -109,6 +110,7 @@ class ServedCall:
                 self.future.set_result(task.result())
 
         loop.create_task(self.work(), context=context).add_done_callback(settle)
+        return True
 
     async def work(self) -> mcp_types.CallToolResult:
         """Run it to its result. Nothing goes up but what ends the loop's own task."""

@@ -37,6 +37,7 @@ from nbtoolkit.notebook.scheduling.people import (
 from nbtoolkit.notebook.scheduling.question import Question, pending, reshow
 from nbtoolkit.notebook.scheduling.stop import stoppable
 from nbtoolkit.notebook.scheduling.typed import ask_by_input
+from nbtoolkit.notebook.scheduling.visitors import Visitors
 from nbtoolkit.notebook.scheduling.worker import run_in_worker, run_sync
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Origin",
     "Presence",
     "Question",
+    "Visitors",
     "allow_nested_run",
     "ask_by_input",
     "disallow_nested_run",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from nbtoolkit.notebook.scheduling.kernel import Kernel, Message
+
+
+# The request below which the current context shows what it has to, where no cell of its own asks.
+place: ContextVar[Message | None] = ContextVar("nbtoolkit_place", default=None)
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,9 @@ def _asking(current: Kernel) -> Message:
     For a widget's callback, and for a thread whose context ipykernel 7 doesn't know, the parent is whatever message came
     last; the cell that ran last is the one whose output a person sees.
     """
+    given = place.get()
+    if given is not None:
+        return given
     parent = current.parent()
     if _kind(parent) == "execute_request":
         return parent
