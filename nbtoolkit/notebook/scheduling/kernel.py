@@ -204,7 +204,7 @@ class Kernel:
         self.raw.log.error("nbtoolkit: %s", what, exc_info=error)
 
     # -------------------------------------------------------------- stdin
-    def request_input(self, prompt: str, parent: Message) -> Callable[[], str | None]:
+    def request_input(self, prompt: str, parent: Message, password: bool = False) -> Callable[[], str | None]:
         """Open the front end's input box; the function returned looks for the answer, None while there is none."""
         import zmq
 
@@ -224,7 +224,7 @@ class Kernel:
 
         while take() is not None:  # answers to boxes that nobody waits for any more
             pass
-        content = {"prompt": prompt, "password": False}
+        content = {"prompt": prompt, "password": password}
         self.session.send(socket, "input_request", content, parent, ident=self.raw._parent_ident["shell"])
         return take
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import getpass
 import sys
 import threading
 import time
@@ -29,8 +30,8 @@ END_OF_FILE = "\x04"
 LOOK_EVERY = 0.05
 
 
-async def ask_by_input(prompt: str, timeout: float | None = None) -> str:
-    """Ask by the front end's input box or the terminal; main thread only.
+async def ask_by_input(prompt: str, timeout: float | None = None, *, password: bool = False) -> str:
+    """Ask by the front end's input box or the terminal; main thread only. A password isn't shown while it is typed.
 
     NobodyAnswers where that can't work, TimeoutError when the time is up.
     """
@@ -38,9 +39,9 @@ async def ask_by_input(prompt: str, timeout: float | None = None) -> str:
         raise NobodyAnswers("input() works in the main thread only")
     current = kernel()
     if current is None and is_foreign():
-        return _by_builtin(prompt)
+        return _by_builtin(prompt, password)
     if current is None:
-        return await _from_terminal(prompt, timeout)
+        return await _from_terminal(prompt, timeout, password)
     parent = origin().parent
     if not current.allows_input(parent):
         raise NobodyAnswers("the front end allows no interaction (allow_stdin is false)")
@@ -48,24 +49,26 @@ async def ask_by_input(prompt: str, timeout: float | None = None) -> str:
         stream.flush()
     with desk.listening():
         attend()
-        line = await _until(current.request_input(prompt, parent), current.input_descriptor, timeout)
+        line = await _until(current.request_input(prompt, parent, password), current.input_descriptor, timeout)
     if line == END_OF_FILE:
         raise NobodyAnswers("the input was closed")
     return line
 
 
-def _by_builtin(prompt: str) -> str:
+def _by_builtin(prompt: str, password: bool) -> str:
     """The kernel's own `input`, which keeps no time limit."""
     try:
-        return input(prompt)
+        return getpass.getpass(prompt) if password else input(prompt)
     except Exception as error:
         raise NobodyAnswers(f"input() failed: {error}") from error
 
 
-async def _from_terminal(prompt: str, timeout: float | None) -> str:
+async def _from_terminal(prompt: str, timeout: float | None, password: bool) -> str:
     stdin = sys.stdin
     if stdin is None or stdin.closed or not stdin.isatty():
         raise NobodyAnswers("no kernel and no terminal")
+    if password:
+        return getpass.getpass(prompt)  # it keeps no time limit, but the terminal quiet
     sys.stdout.write(prompt)
     sys.stdout.flush()
     if sys.platform == "win32":

@@ -326,6 +326,8 @@ def legend(kit: Kit, place: Place) -> Any:
 
 def _line(kit: Kit, place: Place, shown: str) -> Any:
     hint = place.placeholder
+    if place.kind.schema.get("writeOnly") is True or place.kind.schema.get("format") == "password":
+        return kit.field(w.Password, place.name, value=shown, placeholder=hint, continuous_update=False)
     if "\n" in shown or len(shown) > LONG_TEXT:
         rows = max(2, min(MAX_TEXT_ROWS, shown.count("\n") + 1 + len(shown) // 100))
         return kit.field(w.Textarea, place.name, value=shown, rows=rows, placeholder=hint, continuous_update=False)
