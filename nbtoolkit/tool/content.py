@@ -29,7 +29,7 @@ from nbtoolkit.tool.result import ToolChunk, ToolResponse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["KEPT", "MAX_PICTURES", "MAX_RESULT_CHARS", "clean", "cut", "to_blocks", "to_chunk"]
+__all__ = ["KEPT", "MAX_PICTURES", "MAX_RESULT_CHARS", "clean", "cut", "plain_text", "to_blocks", "to_chunk"]
 
 # About 5,000 tokens: what a model reads with care.
 MAX_RESULT_CHARS = 20_000
@@ -56,10 +56,8 @@ _TABLE_ADDRESS = re.compile(r" at 0x(?:[0-9a-fA-F]{6,}|[0-9a-fA-F]*(?:\.\.\.|…
 
 def to_chunk(value: object, max_chars: int = MAX_RESULT_CHARS) -> ToolChunk:
     """The chunk for what a function returned; one that it made itself is taken as it is."""
-    text = value if isinstance(value, str) else _quick_json(value) if type(value) in _JSON_KINDS else None
+    text = plain_text(value, max_chars)
     if text is not None:
-        if len(text) > max_chars or not text.isascii():
-            text = clean(cut(text, max_chars, KEPT))
         if type(text) is str:
             return ToolChunk.plain(text, value)
         return ToolChunk(content=[TextBlock(text=text)]).with_value(value)
@@ -68,6 +66,14 @@ def to_chunk(value: object, max_chars: int = MAX_RESULT_CHARS) -> ToolChunk:
     if isinstance(value, ToolResponse):
         return ToolChunk(content=value.content, state=value.state, metadata=value.metadata).with_value(value.value)
     return ToolChunk(content=to_blocks(value, max_chars)).with_value(value)
+
+
+def plain_text(value: object, max_chars: int = MAX_RESULT_CHARS) -> str | None:
+    """The text of the usual result, a text or JSON; None for one that wants a closer look."""
+    text = value if isinstance(value, str) else _quick_json(value) if type(value) in _JSON_KINDS else None
+    if text is not None and (len(text) > max_chars or not text.isascii()):
+        return clean(cut(text, max_chars, KEPT))
+    return text
 
 
 def to_blocks(value: object, max_chars: int = MAX_RESULT_CHARS) -> list[TextBlock | DataBlock]:

@@ -140,6 +140,10 @@ class FunctionTool(ToolBase):
 
     async def run(self, arguments: Arguments, injected: dict[str, Any]) -> ToolChunk | ChunkStream:
         """Run the function with arguments that were validated already."""
+        return self.told(await self.value(arguments, injected))
+
+    async def value(self, arguments: Arguments, injected: dict[str, Any]) -> Any:
+        """Run the function with arguments that were validated already, and give what it gives."""
         args, kwargs = arguments.bind(injected)
         if self.thread or self.executor is not None:
             value = await self._elsewhere(partial(self.func, *args, **kwargs))
@@ -151,7 +155,11 @@ class FunctionTool(ToolBase):
         kind = type(value)
         if kind is CoroutineType or (kind not in _PLAIN and inspect.isawaitable(value)):
             value = await value
-            kind = type(value)
+        return value
+
+    def told(self, value: Any) -> ToolChunk | ChunkStream:
+        """What the function gave, for a model: one chunk, or a stream of them."""
+        kind = type(value)
         if kind is AsyncGeneratorType:
             return self._stream_async(value)
         if kind is GeneratorType:

@@ -149,6 +149,12 @@ class ToolResponse(BaseModel):
             own["_value"] = new["_value"]
         return self
 
+    def take_text(self, text: str, value: object) -> None:
+        """Take one text, a str and no subclass, that tells of a value, as the first and only increment."""
+        own = self.__dict__
+        own["content"] = [TextBlock.plain(text)]
+        own["_value"] = value
+
     def finish(self, state: ToolResultState = ToolResultState.SUCCESS) -> ToolResponse:
         """End the response: one that has met nothing worse takes ``state``."""
         own = self.__dict__

@@ -20,7 +20,7 @@ from nbtoolkit.schema.arguments import copied
 from nbtoolkit.schema.repair import parse_arguments
 from nbtoolkit.schema.variables import describe
 from nbtoolkit.tool.base import ChunkStream, ToolBase, open_stream, wrap
-from nbtoolkit.tool.content import clean, cut
+from nbtoolkit.tool.content import clean, cut, plain_text
 from nbtoolkit.tool.failure import own_lines
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.log import LogEntry
@@ -238,7 +238,13 @@ class ToolCall:
         tool, judged = self.tool, self._allowed
         if type(tool) is FunctionTool and judged is not None and tool.is_concurrency_safe and not tool.middlewares:
             # A function with nothing around it: the usual call, without the cost of a stream.
-            got = await tool.run(judged, self._injected(tool))
+            value = await tool.value(judged, self._injected(tool))
+            # Nobody looks at its one chunk, so none is made.
+            text = None if hooks.observers else plain_text(value, tool.max_result_chars)
+            if type(text) is str:
+                response.take_text(text, value)
+                return
+            got = tool.told(value)
             if isinstance(got, ToolChunk):
                 self._take(got, response)
                 return

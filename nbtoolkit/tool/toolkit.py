@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.permission.engine import PermissionEngine
@@ -224,7 +225,10 @@ async def _together(calls: list[ToolCall]) -> list[ToolResponse]:
         return [await calls[0]]
     import asyncio
 
-    tasks = [asyncio.create_task(call.complete()) for call in calls]
+    loop = asyncio.get_running_loop()
+    # What create_task comes to where nobody has put a factory in, in half the time.
+    make = loop.create_task if loop.get_task_factory() is not None else partial(asyncio.Task, loop=loop)
+    tasks = [make(call.complete()) for call in calls]
     try:
         # Each has run up to its first wait when this comes back, and most never wait: gathering costs a task's half.
         await asyncio.sleep(0)
