@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import scheduling, tables
 from nbtoolkit.notebook.finish import finish
-from nbtoolkit.notebook.headless import Answers, policy_answer
 from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Question
+from nbtoolkit.notebook.server_questions import ServerQuestion
 from nbtoolkit.notebook.text import bounded, settled, to_json, visible_text
 from nbtoolkit.notebook.why import card_title
 from nbtoolkit.permission.approval import Approval
 from nbtoolkit.permission.matching import match_arguments
+from nbtoolkit.permission.planned import Answers, expected, policy_answer
 from nbtoolkit.permission.subject import Effect, Match
 from nbtoolkit.redact import Redactor
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nbtoolkit.notebook.widgets.card import ApprovalCard
+    from nbtoolkit.notebook.widgets.question import QuestionCard
     from nbtoolkit.permission.approval import ApprovalRequest
     from nbtoolkit.permission.rule import PermissionMode, PermissionRule
     from nbtoolkit.tool.log import LogEntry
@@ -62,7 +64,7 @@ class PendingCall:
     id: str
     request: ApprovalRequest
     question: Question
-    card: ApprovalCard
+    card: ApprovalCard | QuestionCard
     #: Displays that say its id, and below which requests; they go with the card.
     lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
@@ -109,9 +111,12 @@ class InlineApprover:
         reason = who.reason
         if who.means is Means.WIDGETS:
             try:
-                return await self._by_card(request)
+                approval = await self._by_card(request)
             except NobodyAnswers as nobody:
                 reason = str(nobody)
+            else:
+                self.answers.left_to_a_person = True
+                return approval
         planned = await self.answers.answer(request) or await policy_answer(request)
         if planned is not None:
             return planned
@@ -120,6 +125,9 @@ class InlineApprover:
                 return await self._by_input(request)
             except NobodyAnswers as nobody:
                 reason = f"{reason}; {nobody}" if str(nobody) != reason else reason
+        self.answers.miss(request)
+        if self.answers.count:
+            return Approval.deny(f"No planned answer is for this call, such as {expected(request)}", by="policy")
         return Approval.deny(f"Nobody can answer here: {reason}. {FOR_THE_NEXT_RUN}", by="policy")
 
     # ------------------------------------------------------------------------------------------------------ by a card
@@ -138,17 +146,24 @@ class InlineApprover:
             raise
         finally:
             self._pending.pop(question.id, None)
-        from nbtoolkit.notebook.widgets.card import settled_words
-
-        finish(lambda: self._settle(call, settled_words(approval)))
+        finish(lambda: self._settle(call, _words(call.card, approval)))
         return _bound(approval, request)
 
     def _open(self, request: ApprovalRequest, question: Question) -> PendingCall:
+        card = self._card(request, question)
+        scheduling.route(card.widgets)
+        call = PendingCall(str(next(self._ids)), request, question, card)
+        self._pending[question.id] = call
+        return call
+
+    def _card(self, request: ApprovalRequest, question: Question) -> ApprovalCard | QuestionCard:
         from nbtoolkit.notebook.widgets.card import ApprovalCard
 
+        if isinstance(request.tool, ServerQuestion):
+            return request.tool.make_card(question.resolve, scheduling.route)
         toolkit = self._toolkit
         validate = getattr(request.tool, "validate_input", None)
-        card = ApprovalCard(
+        return ApprovalCard(
             request,
             question.resolve,
             validate=validate,
@@ -157,10 +172,6 @@ class InlineApprover:
             set_mode=None if toolkit is None or request.judgement is None else self._set_mode,
             route=scheduling.route,
         )
-        scheduling.route(card.widgets)
-        call = PendingCall(str(next(self._ids)), request, question, card)
-        self._pending[question.id] = call
-        return call
 
     def _show(self, question: Question, parent: Mapping[str, Any]) -> None:
         call = self._pending.get(question.id)
@@ -290,6 +301,8 @@ class InlineApprover:
         text = _typed_question(request, may_remember=may_remember)
         limit = INPUT_LIMIT if self.ask_timeout is None else self.ask_timeout
         try:
+            if isinstance(request.tool, ServerQuestion):
+                return await request.tool.ask_typed(limit)
             said = (await scheduling.ask_by_input(text, timeout=limit)).strip()
         except TimeoutError:
             return Approval.deny(f"Nobody answered within {limit:g} s.", by="policy")
@@ -327,6 +340,14 @@ class InlineApprover:
                 for part in take_apart(entry.tool_input, engine.context)
             )
         return False
+
+
+def _words(card: ApprovalCard | QuestionCard, approval: Approval) -> str:
+    """What a card says once it is answered, until the record takes its place."""
+    from nbtoolkit.notebook.widgets.card import settled_words
+    from nbtoolkit.notebook.widgets.question import QuestionCard
+
+    return card.words(approval) if isinstance(card, QuestionCard) else settled_words(approval)
 
 
 def _display_id(call: PendingCall, number: int) -> str:

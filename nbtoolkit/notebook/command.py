@@ -15,13 +15,13 @@ from typing import Any, Literal
 
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.notebook.text import visible_text
+from nbtoolkit.permission.brackets import matching
 
 __all__ = ["Command", "CommandError", "Evaluate", "Option", "Spec", "Word", "nearest", "parse", "split"]
 
 Evaluate = Callable[[str], Any]
 """Give the value of a Python expression in the notebook, or raise CommandError."""
 
-_CLOSING = {"{": "}", "[": "]", "(": ")"}
 _RULE_NAME = re.compile(r"[\w*-]+")
 _VALUE_STARTS = re.compile(r"[^\s=]*=")
 _VARIABLE = re.compile(r"\$([^\W\d]\w*)")
@@ -82,32 +82,6 @@ class Word:
         """The word's text, with a ``$name`` or ``{expression}`` that is all of it replaced by its value."""
         expression = self.expression()
         return self.text if expression is None else str(evaluate(expression))
-
-
-def matching(line: str, start: int) -> int | None:
-    """Where the bracket that opens at ``start`` is closed, one past it; None where it never is."""
-    waiting: list[str] = []
-    quote = ""
-    i = start
-    while i < len(line):
-        char = line[i]
-        if quote:
-            if char == "\\":
-                i += 1
-            elif char == quote:
-                quote = ""
-        elif char in "\"'":
-            quote = char
-        elif char in _CLOSING:
-            waiting.append(_CLOSING[char])
-        elif waiting and char == waiting[-1]:
-            waiting.pop()
-            if not waiting:
-                return i + 1
-        elif char in _CLOSING.values():
-            return None
-        i += 1
-    return None
 
 
 def split(line: str, *, unfinished: bool = False) -> list[Word]:

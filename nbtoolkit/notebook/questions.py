@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit import hooks
 from nbtoolkit.notebook import tables
 from nbtoolkit.notebook.actions import action
-from nbtoolkit.notebook.answers import parse_answers
 from nbtoolkit.notebook.command import Command, CommandError, parse
 from nbtoolkit.notebook.grammar import SPECS
 from nbtoolkit.notebook.session import Session, mistakes
 from nbtoolkit.notebook.text import count
+from nbtoolkit.permission.planned import parse_answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,13 +79,19 @@ def answers(session: Session, command: Command) -> None:
         planned.clear()
         session.say("No answers are planned.")
         return
+    if command.rest.strip() == "check" and command.body is None:
+        with mistakes():
+            planned.check()
+        session.say("The planned answers fit the calls.")
+        return
     if not command.rest and command.body is None:
         listed = ", ".join(map(str, planned))
         session.say(f"Planned for runs without a person: {listed}" if listed else "No answers are planned.")
         return
-    made = parse_answers(command.rest, lines=False) if command.rest else []
-    if command.body is not None:
-        made += parse_answers(command.body, lines=True)
+    with mistakes():
+        made = parse_answers(command.rest, lines=False) if command.rest else []
+        if command.body is not None:
+            made += parse_answers(command.body, lines=True)
     planned.set(made)
     # The same line with and without a person, so that saved outputs agree.
     session.say(f"{count(len(made), 'answer')} planned for runs without a person.")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit import hooks
 from nbtoolkit.message import ToolCallState, ToolResultState
-from nbtoolkit.permission.approval import Approval, ApprovalRequest, ask
+from nbtoolkit.permission.approval import ApprovalRequest, ask
+from nbtoolkit.permission.planned import refuse
 from nbtoolkit.permission.rule import PermissionBehavior
 from nbtoolkit.schema.arguments import copied
 from nbtoolkit.schema.variables import describe
@@ -21,6 +22,7 @@ from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
+    from nbtoolkit.permission.approval import Approval
     from nbtoolkit.permission.engine import Judgement, PermissionEngine
     from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.tool.base import ToolBase
@@ -103,10 +105,7 @@ async def _ask(
     )
     began = time.perf_counter()
     try:
-        if approver is None:
-            approval = Approval.deny("nobody is there to answer", by="policy")
-        else:
-            approval = await ask(approver, request)
+        approval = await ask(approver or refuse, request)
     finally:
         entry.waited += time.perf_counter() - began
     call.approval = entry.approval = approval

@@ -11,12 +11,11 @@ import pytest
 
 from nbtoolkit import hooks
 from nbtoolkit.notebook import questions, recorder, render, scheduling
-from nbtoolkit.notebook.answers import parse_answers
 from nbtoolkit.notebook.approver import FOR_THE_NEXT_RUN, VIEW, InlineApprover, PendingCall
-from nbtoolkit.notebook.headless import POLICY
 from nbtoolkit.notebook.recorder import Recorder
 from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Origin, Presence, Question
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
+from nbtoolkit.permission.planned import POLICY, parse_answers
 from nbtoolkit.permission.rule import PermissionMode
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.result import ToolResponse
@@ -426,9 +425,7 @@ def test_where_nobody_is_the_planned_answers_are_given() -> None:
     assert run(approver(request())) == Approval.deny("no", by="script")
     denied = run(approver(request()))
     assert denied == Approval.deny(
-        "Nobody can answer here: allow_stdin is false. "
-        "For runs without a person, plan answers with %toolkit answers, or set NBTOOLKIT_ASK.",
-        by="policy",
+        "No planned answer is for this call, such as summarise(species=Gentoo) -> allow", by="policy"
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from nbtoolkit.notebook import headless
-from nbtoolkit.notebook.answers import parse_answers
-from nbtoolkit.notebook.headless import POLICY, Answers, policy_answer
+from nbtoolkit.permission import planned as module
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
+from nbtoolkit.permission.planned import POLICY, Answers, AnswersError, parse_answers, policy_answer
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.permission.subject import Match, Step, Subject, SubjectVerdict
 from tests.notebook.asking import Sample, request
@@ -31,7 +33,7 @@ def policy(asked: ApprovalRequest | None = None) -> Approval | None:
 @pytest.fixture(autouse=True)
 def no_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(POLICY, raising=False)
-    monkeypatch.setattr(headless, "_scripts", {})
+    monkeypatch.setattr(module, "_scripts", {})
 
 
 # ---------------------------------------------------------------------------------------------------- planned answers
@@ -144,3 +146,87 @@ def test_a_script_with_a_mistake_denies_and_names_it(tmp_path: Path, monkeypatch
     assert given is not None
     assert given.kind == "deny"
     assert "alow" in str(given.reason)
+
+
+def test_a_missing_answer_names_the_one_that_was_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "answers.txt"
+    script.write_text("other -> allow\n", encoding="utf-8")
+    monkeypatch.setenv(POLICY, f"script:{script}")
+    given = policy()
+    assert given is not None
+    assert str(given.reason).endswith("have none for this call, such as summarise(species=Gentoo) -> allow")
+
+
+# ------------------------------------------------------------------------------------------------------------- the end
+
+
+def test_answers_that_nothing_asked_for_and_questions_without_one_are_told() -> None:
+    planned = answers("summarise -> allow\nother -> deny: no\nrespond: 42")
+    assert answer(planned) == Approval.allow(by="script")
+    planned.miss(request(Sample("third")))
+    with pytest.raises(AnswersError) as caught:
+        planned.check()
+    assert str(caught.value) == (
+        "the planned answers don't fit the calls: nothing asked for 'other -> deny: no'; nothing asked for "
+        "'respond: 42'; there was no answer such as 'third -> allow'"
+    )
+
+
+def test_answers_that_were_all_asked_for_fit() -> None:
+    planned = answers("summarise -> allow\nallow")
+    answer(planned)
+    answer(planned, request(Sample("other")))
+    planned.check()
+
+
+def test_what_a_person_left_over_by_clicking_is_no_fault() -> None:
+    planned = answers("allow")
+    planned.left_to_a_person = True
+    planned.check()
+
+
+SCRIPT = """
+from nbtoolkit import Toolkit
+def drop(table: str) -> str:
+    "Drop."
+    return f"dropped {table}"
+toolkit = Toolkit([drop])
+for table in ("a", "b"):
+    print(toolkit.call_sync("drop", table=table).text)
+"""
+
+
+def run_script(policy: str | None, folder: Path) -> tuple[str, str]:
+    env = {name: value for name, value in os.environ.items() if name != POLICY}
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=env if policy is None else {**env, POLICY: policy},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    return run.stdout, run.stderr
+
+
+def test_a_plain_script_is_answered_by_the_policy_too(tmp_path: Path) -> None:
+    (tmp_path / "answers.txt").write_text("drop(table=a) -> allow\nother -> allow\n", encoding="utf-8")
+    out, err = run_script("script:answers.txt", tmp_path)
+    assert out.splitlines() == [
+        "dropped a",
+        "This call was denied: The answers in 'answers.txt' have none for this call, such as drop(table=b) -> allow",
+    ]
+    assert err.splitlines() == [
+        "nbtoolkit: NBTOOLKIT_ASK=script:answers.txt: nothing asked for 'other -> allow'",
+        "nbtoolkit: NBTOOLKIT_ASK=script:answers.txt: there was no answer such as 'drop(table=b) -> allow'",
+    ]
+
+
+def test_a_plain_script_without_a_policy_is_denied_at_once(tmp_path: Path) -> None:
+    out, err = run_script(None, tmp_path)
+    assert out.splitlines() == ["This call was denied: Nobody is there to answer. " + NOBODY] * 2
+    assert err == ""
+
+
+NOBODY = "Give the toolkit an approver, or set NBTOOLKIT_ASK."
