@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ __all__ = [
     "Interaction",
     "SamplingHandler",
     "SamplingRequest",
+    "is_secret_field",
     "set_host",
     "with_defaults",
 ]
@@ -98,6 +100,21 @@ def set_host(host: Host | None) -> None:
     """Put servers' questions to this host, from the next connect on; None: to nobody."""
     global _host
     _host = host
+
+
+_SECRET = re.compile(
+    r"(?i)(?:^|[^a-z])(?:pass(?:word|phrase|code)?|pwd|pin|secret|token|credentials?|otp|cvv|cvc)(?:$|[^a-z])"
+    r"|api.?key|private.?key|access.?key|credit.?card|card.?number"
+)
+
+
+def is_secret_field(name: str, about: Mapping[str, Any]) -> bool:
+    """Whether what is typed into a form's field is to be masked: the schema says so, or its name or title does."""
+    if about.get("format") == "password" or about.get("writeOnly") is True:
+        return True
+    # In userPassword the words are told apart by their capitals.
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", f"{name} {about.get('title') or ''}")
+    return about.get("type") in {"string", "integer", None} and _SECRET.search(words) is not None
 
 
 def with_defaults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
@@ -316,4 +333,10 @@ def _fault(schema: dict[str, Any], content: dict[str, Any]) -> str | None:
     if error is None:
         return None
     where = "".join(f"{part}: " for part in error.absolute_path)
+    field = next(iter(error.absolute_path), None)
+    properties = schema.get("properties")
+    about = properties.get(field) if isinstance(properties, Mapping) else None
+    if field is not None and is_secret_field(str(field), about if isinstance(about, Mapping) else {}):
+        # The message quotes the value.
+        return f"{where}it breaks {error.validator!r} of the form"
     return f"{where}{error.message}"[:300]

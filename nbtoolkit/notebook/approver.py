@@ -13,7 +13,7 @@ import itertools
 import logging
 from collections import deque
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nbtoolkit.notebook import scheduling, tables
 from nbtoolkit.notebook.finish import finish
@@ -240,7 +240,9 @@ class InlineApprover:
     def card(self, call_id: str) -> ApprovalCard | None:
         """The answered card of a call that runs now, for its live view; None where none is on screen."""
         held = self._held.get(call_id)
-        return held[-1].card if held else None
+        if not held or isinstance(held[-1].request.tool, ServerQuestion):
+            return None
+        return cast("ApprovalCard", held[-1].card)
 
     # ------------------------------------------------------------------------------------------------ from elsewhere
     def pending(self) -> list[PendingCall]:
