@@ -1,66 +1,95 @@
 """The body of an approval card: all of what would run, each argument whole or folded, never hidden.
 
-``body`` picks how a call is drawn by what it is made of: commands with the verdict of each part, else a table. A body
-says whether it had to cut anything, because what a person couldn't see they can't allow for good.
+``body`` picks how a call is drawn by what it is made of: commands with the verdict of each part, the difference to a
+file, else a table. A body says whether it had to cut anything, because what a person couldn't see they can't allow for
+good.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook.fields import resolve, type_words
 from nbtoolkit.notebook.render import frame_html
-from nbtoolkit.notebook.text import boxed, count, one_line, to_json, visible
-from nbtoolkit.permission.rule import PermissionBehavior
+from nbtoolkit.notebook.text import count, one_line, settled, to_json, visible
+from nbtoolkit.notebook.widgets.diff import diff_markup
+from nbtoolkit.notebook.widgets.highlight import coloured
+from nbtoolkit.notebook.widgets.ledger import WHOLE_LIMIT, command_markup, parts_markup
 from nbtoolkit.tool.run import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from nbtoolkit.permission.approval import ApprovalRequest
-    from nbtoolkit.permission.subject import SubjectVerdict
+    from nbtoolkit.tool.files import FileChange
 
-__all__ = ["Body", "arguments_body", "body"]
+__all__ = ["Body", "arguments_body", "body", "coloured"]
 
+logger = logging.getLogger("nbtoolkit")
+
+BUILT_IN = "Built-in tool"
+FAULT_LIMIT = 400
 # Two lines are taken in at a glance; the rest of a value is one click away.
 OPEN_LINES = 2
 OPEN_CHARACTERS = 200
-# What a page can hold and a person could read, folded; past it the value is cut and "Always" isn't offered.
-WHOLE_LIMIT = 100_000
 FIRST_ROWS = 5
 # A name breaks only where it would take the room of the values.
 LONG_NAME = 28
-
-_VERDICTS = {
-    PermissionBehavior.ALLOW: ("✓ allowed", "nbtk-soft"),
-    PermissionBehavior.ASK: ("? asks", "nbtk-ask"),
-    PermissionBehavior.PASSTHROUGH: ("? asks", "nbtk-ask"),
-    PermissionBehavior.DENY: ("✕ denied", "nbtk-deny"),
-}
-
 
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "list", dict: "object"}
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Markup, and whether all of the call is in it."""
+    """Markup, whether a part of the call is missing in it, and about how many lines it takes."""
 
     markup: str
     cut: bool = False
+    lines: int = 0
 
 
 def body(request: ApprovalRequest) -> Body:
     """All of what would run."""
     command = request.tool_input.get("command")
-    if request.tool.name == "Bash" and isinstance(command, str) and request.subjects:
-        return _command_body(request, command)
+    built_in = getattr(request.tool, "origin", "") == BUILT_IN
+    if built_in and request.tool.name == "Bash" and isinstance(command, str) and request.subjects:
+        markup, whole, lines = command_markup(request, command)
+        return Body(markup, not whole, lines)
+    change = getattr(request.tool, "change", None)
+    if built_in and change is not None:
+        made = _change_body(request, change)
+        if made is not None:
+            return made
     table = arguments_body(request)
     if len(request.subjects) > 1:
-        return Body(_parts(request.subjects) + table.markup, table.cut)
+        return Body(parts_markup(request.subjects) + table.markup, table.cut, table.lines + len(request.subjects))
     return table
+
+
+def _change_body(request: ApprovalRequest, change: Callable[[dict[str, Any]], FileChange]) -> Body | None:
+    """The difference that Write or Edit would make; None where the arguments themselves say more."""
+    from nbtoolkit.tool.files import FileFault
+
+    try:
+        made = change(dict(request.tool_input))
+    except FileFault as fault:
+        table = arguments_body(request)
+        said = visible(settled(one_line(str(fault), FAULT_LIMIT)))
+        note = f'<p class="nbtk-note nbtk-bad">It would fail: {said}</p>'
+        return Body(table.markup + note, table.cut, table.lines + 1)
+    except Exception:
+        # The difference is a help; without it the arguments are there.
+        logger.warning("a difference could not be shown", exc_info=True)
+        return None
+    if made.before is not None and made.before == made.after:
+        return None
+    note = '<p class="nbtk-note nbtk-above">A new file.</p>' if made.before is None else ""
+    if request.tool_input.get("replace_all"):
+        note += '<p class="nbtk-note nbtk-above">Every place where the old text stands.</p>'
+    markup, whole, lines = diff_markup(made.diff, made.path, made.left_out)
+    return Body(note + markup, not whole, lines)
 
 
 # ------------------------------------------------------------------------------------------------------------ a table
@@ -86,7 +115,7 @@ def arguments_body(request: ApprovalRequest) -> Body:
         rows.append(f'<tr><th scope="row"{long}>{name}</th><td>{shown}</td><td>{visible(kind)}</td></tr>')
     head = "".join(f'<th scope="col">{cell}</th>' for cell in ("Argument", "Value", "Type and limits"))
     markup = f'<table class="nbtk-t"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    return Body(markup, cut)
+    return Body(markup, cut, 2 * len(rows) + 1)
 
 
 def _kind(about: Mapping[str, Any], schema: Mapping[str, Any], value: Any) -> str:
@@ -143,50 +172,3 @@ def _first_rows(value: object) -> str:
     if pandas is None or not isinstance(value, pandas.DataFrame):
         return ""
     return frame_html(value.head(FIRST_ROWS))
-
-
-# ---------------------------------------------------------------------------------------------------------- a command
-
-
-def _command_body(request: ApprovalRequest, command: str) -> Body:
-    whole = len(command) <= WHOLE_LIMIT
-    shown = command if whole else command[:WHOLE_LIMIT]
-    markup = f'<pre class="nbtk-code">{_shell(shown)}</pre>'
-    if not whole:
-        markup += f'<p class="nbtk-note">{count(len(command) - WHOLE_LIMIT, "character")} not shown</p>'
-    if len(request.subjects) > 1 or request.subjects[0].subject.text.strip() != command.strip():
-        markup += _parts(request.subjects)
-    else:
-        markup += f'<p class="nbtk-note">{_verdict(request.subjects[0])}</p>'
-    sent = visible(to_json(request.tool_input, indent=2)[: WHOLE_LIMIT * 2])
-    if len(request.tool_input) > 1:
-        markup += f'<details><summary>Arguments as sent</summary><pre class="nbtk-code">{sent}</pre></details>'
-    return Body(markup, not whole)
-
-
-def _parts(subjects: tuple[SubjectVerdict, ...]) -> str:
-    rows = "".join(
-        f'<span class="nbtk-op"></span><pre>{_shell(one_line(each.subject.text, 2_000))}</pre>'
-        f'<span class="nbtk-verdict">{_verdict(each)}</span>'
-        for each in subjects
-    )
-    return f'<div class="nbtk-parts" role="group" aria-label="Parts of the call, each with its verdict">{rows}</div>'
-
-
-def _verdict(each: SubjectVerdict) -> str:
-    word, kind = (
-        ("! asks", "nbtk-deny") if each.safety and each.behavior is PermissionBehavior.ASK else _VERDICTS[each.behavior]
-    )
-    return f'<span class="{kind}">{word}</span> · {visible(one_line(each.reason, 200))}'
-
-
-def _shell(text: str) -> str:
-    """A shell command with Pygments' classes; the lexer may only add markup, never change a character."""
-    from pygments import highlight
-    from pygments.formatters.html import HtmlFormatter
-    from pygments.lexers.shell import BashLexer
-
-    if len(text) > 10_000:
-        return visible(text)
-    made = highlight(text, BashLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))
-    return boxed(made.removesuffix("\n")) if made.strip() else escape(text)

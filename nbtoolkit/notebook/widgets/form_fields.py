@@ -328,10 +328,11 @@ def _line(kit: Kit, place: Place, shown: str) -> Any:
     hint = place.placeholder
     if place.kind.schema.get("writeOnly") is True or place.kind.schema.get("format") == "password":
         return kit.field(w.Password, place.name, value=shown, placeholder=hint, continuous_update=False)
-    if "\n" in shown or len(shown) > LONG_TEXT:
+    if ("\n" in shown or len(shown) > LONG_TEXT) and place.kind.schema.get("writeOnly") is not True:
         rows = max(2, min(MAX_TEXT_ROWS, shown.count("\n") + 1 + len(shown) // 100))
         return kit.field(w.Textarea, place.name, value=shown, rows=rows, placeholder=hint, continuous_update=False)
-    return kit.field(w.Text, place.name, value=shown, placeholder=hint, continuous_update=False)
+    kind = w.Password if place.kind.schema.get("writeOnly") is True else w.Text
+    return kit.field(kind, place.name, value=shown, placeholder=hint, continuous_update=False)
 
 
 def pick(kit: Kit, name: str, labels: list[str], at: int) -> Any:

@@ -33,6 +33,7 @@ _FRAME = """
 .nbtk .nbtk-why{margin-bottom:8px}
 .nbtk .nbtk-soft{color:var(--nbtk-soft)}
 .nbtk .nbtk-bad{color:var(--nbtk-bad);font-weight:600}
+.nbtk .nbtk-above{margin:0 0 4px}
 .nbtk .nbtk-link{color:var(--nbtk-go)}
 .nbtk .nbtk-ctl{border:1px solid currentColor;border-radius:2px;font-size:.8em;padding:0 2px;color:var(--nbtk-bad)}
 """
@@ -80,6 +81,23 @@ _TABLE = """
 .nbtk .nbtk-verdict{padding-left:24px;color:var(--nbtk-soft)}
 .nbtk .nbtk-ask{color:var(--nbtk-ink);font-weight:600}
 .nbtk .nbtk-deny{color:var(--nbtk-bad);font-weight:600}
+.nbtk .nbtk-diff{display:grid;grid-template-columns:calc(var(--nbtk-digits) + 14px) calc(var(--nbtk-digits) + 8px) 2ch
+ minmax(0,1fr);background:var(--nbtk-code);font-family:var(--jp-code-font-family);
+ font-size:var(--jp-code-font-size,13px);line-height:1.45;color:var(--jp-content-font-color1)}
+.nbtk .nbtk-diffs>.nbtk-diff:first-child{padding-top:4px;border-radius:2px 2px 0 0}
+.nbtk .nbtk-diffs>.nbtk-diff:last-child{padding-bottom:4px}
+.nbtk .nbtk-diff>div{display:contents}
+.nbtk .nbtk-diff>div>span{padding:0 4px;white-space:pre-wrap;overflow-wrap:anywhere;min-width:0}
+.nbtk .nbtk-diff>div>span:last-child{padding-right:10px}
+.nbtk .nbtk-diff .nbtk-n{color:var(--nbtk-soft);text-align:right;user-select:none;padding-left:10px;overflow-wrap:normal}
+.nbtk .nbtk-diff .nbtk-n+.nbtk-n{padding-left:4px}
+.nbtk .nbtk-diff .nbtk-add>span{background:color-mix(in srgb,var(--jp-success-color1) 16%,transparent)}
+.nbtk .nbtk-diff .nbtk-del>span{background:color-mix(in srgb,var(--jp-error-color1) 14%,transparent)}
+.nbtk .nbtk-diff .nbtk-gap>span{color:var(--nbtk-soft)}
+.nbtk .nbtk-diffs summary{padding:2px 0}
+@media (forced-colors:active){
+ .nbtk .nbtk-diff .nbtk-add>span{font-weight:600}
+ .nbtk .nbtk-diff .nbtk-del>span:last-child{text-decoration:line-through}}
 @container (max-width:560px){
  .nbtk .nbtk-parts{grid-template-columns:auto minmax(0,1fr)}
  .nbtk .nbtk-verdict{grid-column:2;padding:0 0 6px}
