@@ -66,21 +66,27 @@ class Recorder:
         where = call.place
         shown: list[dict[str, str]] = []
         feed = self.live.end(call)
+        # Clients call as they like: `%toolkit log` has their records, and the serving cell's output stays what it was.
+        served = entry.asked_by.kind == "server"
 
         def record() -> None:
             if not shown:
                 bundle = render.record(entry, response)
                 _keep(entry.id, bundle)
-                show(bundle, where, feed.display_id if feed is not None else None)
+                display_id = feed.display_id if feed is not None else None
+                if not served:
+                    show(bundle, where, display_id)
+                elif display_id is not None:
+                    scheduling.publish({}, parent=where.parent, display_id=display_id, update=True)
                 shown.append(bundle)
             if feed is not None:
                 feed.close()
-            if entry.note and len(shown) == 1:
+            if entry.note and len(shown) == 1 and not served:
                 note = tables.message(entry.note)
                 show(note, where)
                 shown.append(note)
             response.recorded(_Shown(shown[0], _cell(where)).again)
-            self._approver.ended(call.id, shown[0])
+            self._approver.ended(call.id, None if served else shown[0])
 
         finish(record)
 
