@@ -166,8 +166,15 @@ async def _covers(planned: PlannedAnswer, rule: PermissionRule, request: Approva
         return await tool.match_rule(rule.rule_content, request.tool_input)
     read = rule.model_copy(update={"behavior": PermissionBehavior.DENY if refuses else PermissionBehavior.ALLOW})
     base = rule.base or str(Path.cwd())
-    hits = [each.matches(read, base) is Match.YES for each in asking]
-    return any(hits) if refuses else all(hits)
+    hits = [each.subject.matches(read, base) is Match.YES for each in request.subjects]
+    asks = [each.behavior is not PermissionBehavior.ALLOW for each in request.subjects]
+    if refuses:
+        return any(hit and ask for hit, ask in zip(hits, asks, strict=True))
+    for i, each in enumerate(request.subjects):
+        # As with a rule: a command that is allowed is allowed with the ordinary paths in its words.
+        within = each.subject.within if each.subject.safety is None else None
+        hits[i] = hits[i] or (within is not None and within < i and hits[within])
+    return all(hit or not ask for hit, ask in zip(hits, asks, strict=True))
 
 
 # ------------------------------------------------------------------------------------------------------------ policy

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission import planned as module
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
 from nbtoolkit.permission.planned import POLICY, Answers, AnswersError, parse_answers, policy_answer
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.permission.subject import Match, Step, Subject, SubjectVerdict
+from nbtoolkit.tool import Bash, Toolkit
 from tests.notebook.asking import Sample, request
 
 
@@ -88,6 +90,21 @@ def test_to_allow_a_command_every_part_must_be_covered_to_deny_it_one() -> None:
     assert answer(answers("Bash(git status:*) -> allow"), both) is None
     assert answer(answers("Bash(git status:*) -> allow"), command("git status")) == Approval.allow(by="script")
     assert answer(answers("Bash(curl:*) -> deny: no net"), both) == Approval.deny("no net", by="script")
+
+
+def test_an_answer_for_a_command_covers_the_ordinary_files_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "summary.py").write_text("print('done')")
+    (tmp_path / ".env").write_text("TOKEN=x")
+    planned = answers("Bash(python:*) -> allow")
+    toolkit = Toolkit([Bash(cwd=tmp_path)])
+    toolkit.approver = lambda request: answered(planned, request)
+    assert toolkit.call_sync("Bash", command="python summary.py").state is ToolResultState.SUCCESS
+    assert toolkit.call_sync("Bash", command="python .env").state is ToolResultState.DENIED
+    assert toolkit.call_sync("Bash", command="python summary.py > new.txt").state is ToolResultState.DENIED
+
+
+async def answered(planned: Answers, asked: ApprovalRequest) -> Approval:
+    return await planned.answer(asked) or Approval.deny()
 
 
 def test_a_safety_question_is_allowed_only_by_an_answer_that_names_it() -> None:
