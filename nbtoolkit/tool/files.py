@@ -346,17 +346,23 @@ class FileChange:
             now = None
         if now != self.after:
             raise FileFault(
-                f"{self.path!r} has changed since that call, so taking the call back would lose the later change."
+                f"{_from_here(self.path)!r} has changed since that call, so taking the call back would lose the later change."
             )
         if self.before is None:
             os.unlink(self.path)  # noqa: PTH108
-            return f"removed {self.path}, which the call had made"
+            return f"removed {_from_here(self.path)}, which the call had made"
         replace_file(self.path, self.before)
-        return f"restored {self.path}"
+        return f"restored {_from_here(self.path)}"
 
     def __repr__(self) -> str:
         added, removed = counted(self.diff)
         return f"<change of {os.path.basename(self.path)}: {added} added, {removed} removed>"  # noqa: PTH119
+
+
+def _from_here(path: str) -> str:
+    """The path as it is written in this folder: what is printed is the same on every machine."""
+    folder = os.path.join(os.path.realpath(os.getcwd()), "")  # noqa: PTH109, PTH118
+    return path.removeprefix(folder)
 
 
 def replace_file(path: str, data: bytes, *, expected: bytes | None = None) -> None:

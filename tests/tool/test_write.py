@@ -141,7 +141,8 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
 
 
-def test_undo_takes_back_what_one_call_did(tmp_path: Path) -> None:
+def test_undo_takes_back_what_one_call_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "a.txt"
     made = call(Write(), path, content="one\n").value
     changed = call(Edit(), path, old_string="one", new_string="two").value
@@ -149,9 +150,9 @@ def test_undo_takes_back_what_one_call_did(tmp_path: Path) -> None:
     assert isinstance(changed, FileChange)
     with pytest.raises(FileFault, match="changed since"):
         made.undo()
-    changed.undo()
+    assert changed.undo() == "restored a.txt"
     assert path.read_text() == "one\n"
-    made.undo()
+    assert made.undo() == "removed a.txt, which the call had made"
     assert not path.exists()
 
 
