@@ -657,7 +657,9 @@ def test_a_dict_given_as_the_schema_is_shown_as_it_is_and_checked_beside_the_hin
 
     tool.__annotations__["when"] = __import__("datetime").date
     signature = Signature(tool, input_schema=given)
-    assert signature.input_schema is given
+    assert signature.input_schema == given
+    with pytest.raises(TypeError, match="this schema is shared"):
+        signature.input_schema["properties"]["a"]["maximum"] = 100
     arguments = signature.validate({"when": "2024-01-02", "a": "3"})
     assert arguments.json == {"when": "2024-01-02", "a": 3}
     assert arguments.mended == ('a: "3" read as 3',)

@@ -22,6 +22,7 @@ from nbtoolkit.schema.defaults import JSON_TYPES, MISSING, default_json
 from nbtoolkit.schema.exact import inexact, with_own_reading
 from nbtoolkit.schema.fault import Problem
 from nbtoolkit.schema.fields import aliases_of, fields_of, key_of
+from nbtoolkit.schema.frozen import freeze
 from nbtoolkit.schema.generate import NoTitles, strict_json
 from nbtoolkit.schema.hints import has_variable
 from nbtoolkit.schema.parameters import EXTRAS, Parameters
@@ -76,7 +77,7 @@ class ParametersValidator(TextValidator):
             properties[key] = node
             if name != EXTRAS and (key in defaults or key in built.raw.get("required", ())):
                 self._template[key] = defaults.get(key)
-        super().__init__(parameters.name, built, _root_schema(built.raw, open_ended=EXTRAS in fields))
+        super().__init__(parameters.name, built, freeze(_root_schema(built.raw, open_ended=EXTRAS in fields)))
         # Optional arguments without a JSON default have no place there; where there are any, the order is made up later.
         self._order = [] if self._template.keys() == properties.keys() - {EXTRAS} else list(self._keys.values())
         self._copies = any(isinstance(value, (dict, list)) for value in self._template.values())
@@ -272,7 +273,7 @@ class ModelValidator(TextValidator):
 
     def __init__(self, parameters: Parameters, model: type[BaseModel]) -> None:
         adapter: TypeAdapter[Any] = TypeAdapter(model)
-        schema = strict_json(adapter.json_schema(schema_generator=NoTitles))
+        schema = freeze(strict_json(adapter.json_schema(schema_generator=NoTitles)))
         if schema.get("type") != "object":
             raise DeveloperOrientedException(
                 f"{parameters.name}: input_schema={model.__name__} isn't an object in JSON; give a model with fields."

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError
 
 from nbtoolkit.exception import DeveloperOrientedException, ToolkitWarning
+from nbtoolkit.schema.frozen import freeze
 from nbtoolkit.schema.hints import innermost
 from nbtoolkit.schema.parameters import Parameters
 
@@ -66,7 +67,9 @@ class Signature:
         self.name = check_name(_own_name(func) if name is None else name)
         self._description = description
         self._docstring: Docstring | None = None
-        self._given = input_schema
+        # A copy that refuses to change, as all schemas that are given out.
+        self._given = freeze(input_schema) if isinstance(input_schema, dict) else input_schema
+        input_schema = self._given
         self._parameters = Parameters(
             func, self.name, self._out_of_sight(hidden), hints=not isinstance(input_schema, type)
         )
@@ -88,7 +91,7 @@ class Signature:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments; shared, so not to be changed."""
+        """The JSON schema of the arguments; it is shared and refuses to be changed."""
         return self._given if isinstance(self._given, dict) else self._built().schema
 
     def validate(self, arguments: Mapping[str, Any]) -> Arguments:

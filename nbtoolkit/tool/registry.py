@@ -15,7 +15,7 @@ from nbtoolkit.exception import ToolGroupInactiveError, ToolkitWarning, ToolNotF
 from nbtoolkit.state import AgentState
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.group import BASIC, ResetTools, ToolGroup
-from nbtoolkit.tool.making import as_tool, is_client, owner
+from nbtoolkit.tool.making import as_tool, is_client, library_of, owner
 from nbtoolkit.tool.schemas import SchemaCache, form_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
     from nbtoolkit.mcp.client import MCPClient
     from nbtoolkit.skill import Skill, SkillLoaderBase
+    from nbtoolkit.tool.making import LibraryTool
     from nbtoolkit.tool.limits import SchemaNote
+
+    Addable = ToolBase | MCPClient | LibraryTool | Callable[..., Any]
 
 __all__ = ["Registry"]
 
@@ -113,7 +116,7 @@ class Registry:
 
     async def add_tool(
         self,
-        tool: ToolBase | MCPClient | Callable[..., Any] | Iterable[ToolBase | MCPClient | Callable[..., Any]],
+        tool: Addable | Iterable[Addable],
         group_name: str = BASIC,
     ) -> None:
         """Add a tool, a function, an MCP client, or several: all of them, or with an error none."""
@@ -121,12 +124,14 @@ class Registry:
 
     def add_tool_sync(
         self,
-        tool: ToolBase | MCPClient | Callable[..., Any] | Iterable[ToolBase | MCPClient | Callable[..., Any]],
+        tool: Addable | Iterable[Addable],
         group_name: str = BASIC,
     ) -> None:
         """``add_tool`` for a plain cell."""
         # A client and a callable may be iterable too, and are one thing all the same.
         one = is_client(tool) or callable(tool) or isinstance(tool, ToolBase | str) or not isinstance(tool, Iterable)
+        # And so may another library's tool, where it is a pydantic model.
+        one = one or library_of(tool) is not None
         several: list[Any] = [tool] if one else list(tool)  # type: ignore[arg-type]
         clients = [each for each in several if is_client(each)]
         tools = [as_tool(each) for each in several if not is_client(each)]
@@ -366,7 +371,7 @@ class Registry:
         ``schema_notes``. The parameters are shared and refuse to be changed; ``copy.deepcopy`` gives ordinary ones.
         """
         form = form_of(format, strict=strict)
-        return self._schemas.schemas(await self._listed(groups), form, strict=strict)
+        return self._schemas.schemas(await self.listed(groups), form, strict=strict)
 
     async def schema_notes(
         self,
@@ -377,10 +382,11 @@ class Registry:
     ) -> list[SchemaNote]:
         """What a provider's limits changed in the schemas that ``get_tool_schemas`` gives for the same arguments."""
         form = form_of(format, strict=strict)
-        return self._schemas.notes(await self._listed(groups), form, strict=strict)
+        return self._schemas.notes(await self.listed(groups), form, strict=strict)
 
-    async def _listed(self, groups: Sequence[str] | None) -> list[ToolBase]:
-        chosen = self._chosen(groups)
+    async def listed(self, groups: Sequence[str] | None = None, state: AgentState | None = None) -> list[ToolBase]:
+        """The tools of basic and of the groups named, as a model is told of them; None means those that are on."""
+        chosen = self._chosen(groups, state)
         # Groups come and change their descriptions.
         self._schemas.drop(self._reset_tools)
         tools = await self._meta_tools(chosen)

@@ -6,10 +6,12 @@ parameters refuse to be.
 
 from __future__ import annotations
 
-import copy
+import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from nbtoolkit.exception import ToolkitWarning
+from nbtoolkit.schema.frozen import FrozenDict, freeze
 from nbtoolkit.tool.limits import LIMITS, STRICT, Fitted, SchemaNote, fit
 
 if TYPE_CHECKING:
@@ -17,54 +19,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.tool.base import ToolBase
 
-__all__ = ["FORMATS", "Form", "FrozenDict", "FrozenList", "SchemaCache", "form_of"]
-
-
-def _refuse(_self: object, *_: object, **__: object) -> NoReturn:
-    raise TypeError("this schema is shared by all who list the tools; change a copy.deepcopy of it instead")
-
-
-class FrozenDict(dict[str, Any]):
-    """A dict that refuses to change; ``copy.deepcopy`` of it is an ordinary one."""
-
-    __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
-        return {key: copy.deepcopy(value, memo) for key, value in self.items()}
-
-    def __copy__(self) -> dict[str, Any]:
-        return dict(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (dict, (dict(self.items()),))
-
-
-class FrozenList(list[Any]):
-    """A list that refuses to change; ``copy.deepcopy`` of it is an ordinary one."""
-
-    __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
-        return [copy.deepcopy(value, memo) for value in self]
-
-    def __copy__(self) -> list[Any]:
-        return list(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (list, (list(self),))
-
-
-def freeze(value: Any) -> Any:
-    """The same JSON value, refusing to change at any depth."""
-    if isinstance(value, dict):
-        return FrozenDict({key: freeze(item) for key, item in value.items()})
-    if isinstance(value, list | tuple):
-        return FrozenList([freeze(item) for item in value])
-    return value
+__all__ = ["FORMATS", "Form", "SchemaCache", "form_of"]
 
 
 Parts = tuple[str, str, FrozenDict]
@@ -136,12 +91,30 @@ def form_of(name: str, *, strict: bool = False) -> Form:
     return FORMATS[name]
 
 
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """Tools, what is told of them, and what of that their provider's limits changed."""
+
+    tools: list[ToolBase]
+    schemas: list[dict[str, Any]]
+    fitted: list[Fitted]
+
+
+def _copies(schemas: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same with outer keys of their own; a copied dict costs less than one that is made key by key."""
+    if schemas and "function" in schemas[0]:
+        return [{"type": "function", "function": schema["function"].copy()} for schema in schemas]
+    return [schema.copy() for schema in schemas]
+
+
 class SchemaCache:
     """The frozen parts of each tool's schema, kept as long as the tool object is the same."""
 
     def __init__(self) -> None:
         self._own: dict[int, tuple[ToolBase, Parts]] = {}
         self._fitted: dict[tuple[str, bool], dict[int, tuple[Parts, Fitted]]] = {}
+        # The last listing in each form.
+        self._last: dict[tuple[str, bool], _Listing] = {}
 
     def schema(self, tool: ToolBase, form: Form) -> dict[str, Any]:
         """The tool's schema in one form."""
@@ -149,35 +122,54 @@ class SchemaCache:
 
     def schemas(self, tools: Sequence[ToolBase], form: Form, *, strict: bool = False) -> list[dict[str, Any]]:
         """The tools' schemas in one form."""
-        held = self._fit(tools, form, strict=strict)
-        made = form.make([held[id(tool)][0] for tool in tools])
-        if strict:
-            for tool, schema in zip(tools, made, strict=True):
-                (schema["function"] if form.name == "openai" else schema)["strict"] = held[id(tool)][1].strict
-        return made
+        return _copies(self._listing(tools, form, strict=strict).schemas)
 
     def fitted(self, tool: ToolBase, form: Form, *, strict: bool = False) -> Fitted:
         """What of the tool is sent in that form, and what had to be changed."""
-        return self._fit([tool], form, strict=strict)[id(tool)][1]
+        return self._fit(tool, form, strict=strict)[1]
 
     def notes(self, tools: Sequence[ToolBase], form: Form, *, strict: bool = False) -> list[SchemaNote]:
         """What had to be changed of the tools in that form."""
-        held = self._fit(tools, form, strict=strict)
-        notes = [note for tool in tools for note in held[id(tool)][1].notes]
+        notes = [note for fitted in self._listing(tools, form, strict=strict).fitted for note in fitted.notes]
         limits = (STRICT if strict else LIMITS)[form.name]
         if limits.max_tools is not None and len(tools) > limits.max_tools:
             text = f"{limits.provider} takes {limits.max_tools} tools in one request; switch groups off"
             notes.append(SchemaNote(f"{len(tools)} tools", "", text))
         return notes
 
-    def _fit(self, tools: Sequence[ToolBase], form: Form, *, strict: bool) -> dict[int, tuple[Parts, Fitted]]:
+    def _listing(self, tools: Sequence[ToolBase], form: Form, *, strict: bool) -> _Listing:
+        """What is told of each tool; one that can't be told of costs itself, with a warning, and no other."""
+        last = self._last.get((form.name, strict))
+        # Identity is compared first, so a thousand tools that are the same cost next to nothing.
+        if last is not None and last.tools == tools:
+            return last
+        found: list[tuple[Parts, Fitted]] = []
+        for tool in tools:
+            try:
+                found.append(self._fit(tool, form, strict=strict))
+            except Exception as fault:  # noqa: BLE001 - whatever ails one tool must not take the others with it
+                reason = str(fault).partition("\n")[0]
+                text = (
+                    f"the tool {tool.name!r} is left out: its schema can't be made ({type(fault).__name__}: {reason})"
+                )
+                warnings.warn(text, ToolkitWarning, stacklevel=2)
+        made = form.make([parts for parts, _ in found])
+        if strict:
+            for (_, fitted), schema in zip(found, made, strict=True):
+                (schema["function"] if form.name == "openai" else schema)["strict"] = fitted.strict
+        listing = _Listing(list(tools), made, [fitted for _, fitted in found])
+        if len(found) == len(tools):
+            self._last[form.name, strict] = listing
+        return listing
+
+    def _fit(self, tool: ToolBase, form: Form, *, strict: bool) -> tuple[Parts, Fitted]:
         held = self._fitted.setdefault((form.name, strict), {})
-        for tool in [tool for tool in tools if id(tool) not in held]:
+        if id(tool) not in held:
             name, description, own = self._parts(tool)
             fitted = fit(name, own, form.name, strict=strict)
             parameters = own if fitted.parameters is own else freeze(fitted.parameters)
             held[id(tool)] = ((fitted.name, description, parameters), fitted)
-        return held
+        return held[id(tool)]
 
     def _parts(self, tool: ToolBase) -> Parts:
         held = self._own.get(id(tool))
@@ -185,13 +177,21 @@ class SchemaCache:
             held = self._own[id(tool)] = (tool, (tool.name, tool.description, freeze(tool.input_schema)))
         return held[1]
 
+    def refresh(self, tool: ToolBase) -> None:
+        """Forget one tool where its schema is another by now."""
+        held = self._own.get(id(tool))
+        if held is not None and held[1][2] != tool.input_schema:
+            self.drop(tool)
+
     def drop(self, tool: ToolBase) -> None:
         """Forget one tool."""
         if self._own.pop(id(tool), None) is not None:
+            self._last.clear()
             for held in self._fitted.values():
                 held.pop(id(tool), None)
 
     def clear(self) -> None:
         """Forget all."""
         self._own.clear()
+        self._last.clear()
         self._fitted.clear()

@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from nbtoolkit import hooks
 from nbtoolkit.exception import ToolkitWarning
@@ -212,6 +213,36 @@ def test_nobody_can_spoil_a_schema_for_the_others() -> None:
     mine["properties"]["path"]["type"] = "integer"
     assert type(mine) is dict
     assert json.dumps(toolkit.get_tool_schemas_sync()[0]) == before
+
+
+def test_nobody_can_change_a_functions_own_schema() -> None:
+    made = FunctionTool(load, is_read_only=True)
+    for spoil in (
+        lambda: made.input_schema.pop("properties"),
+        made.input_schema["properties"].clear,
+        lambda: made.input_schema["required"].append("c"),
+    ):
+        with pytest.raises(TypeError, match=r"change a copy\.deepcopy of it instead"):
+            spoil()
+    own = copy.deepcopy(made.input_schema)
+    own["properties"]["limit"]["maximum"] = 3
+    assert "maximum" not in made.input_schema["properties"]["limit"]
+
+
+def test_a_tool_that_waits_for_a_class_costs_no_other_its_listing() -> None:
+    class Waiting(BaseModel):
+        when: LaterClass  # type: ignore[name-defined]  # noqa: F821
+
+    def plan(**fields: Any) -> str:
+        """Plan."""
+        return "planned"
+
+    toolkit = Toolkit(tools=[FunctionTool(plan, input_schema=Waiting), other])
+    with pytest.warns(ToolkitWarning, match="the tool 'plan' is left out: its schema can't be made"):
+        assert [schema["function"]["name"] for schema in toolkit.get_tool_schemas_sync()] == ["other"]
+    # A later cell defines it.
+    Waiting.model_rebuild(_types_namespace={"LaterClass": int})
+    assert [schema["function"]["name"] for schema in toolkit.get_tool_schemas_sync()] == ["plan", "other"]
 
 
 def test_a_function_that_changes_gets_its_new_schema() -> None:
