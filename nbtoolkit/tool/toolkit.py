@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.permission.engine import PermissionEngine
 from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode, PermissionRule
+from nbtoolkit.tool.catalogue import Catalogue
 from nbtoolkit.tool.log import CallLog, Results
-from nbtoolkit.tool.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ __all__ = ["Toolkit"]
 MAX_ENGINES = 64
 
 
-class Toolkit(Registry):
+class Toolkit(Catalogue):
     """What agents can do here: tools in groups, the permission that guards them, and the log of what was done.
 
     The four arguments land in the group "basic", which is always on, and in the groups that ``tool_groups`` names.
