@@ -193,12 +193,12 @@ def _head(question: ServerQuestion) -> str:
     name = f"<code>{visible(one_line(question.server, ABOUT_LIMIT))}</code>"
     title = f'<div role="heading" aria-level="4" class="nbtk-title">{name} {ASKS[question.kind]}</div>'
     meta = {
-        "question": "What you send goes to this MCP server.",
-        "open_link": "The page is not the notebook's; the server gets no answer but that you opened it.",
+        "question": "What you send goes to it.",
+        "open_link": "The page is not this notebook's; all that the server hears is that you opened it.",
         "ask_model": "Your own handler would answer; the server gets what the model says.",
-        "sign_in": "An MCP server wants to know who asks.",
+        "sign_in": "It wants to know who asks.",
     }[question.kind]
-    return f'{title}<div class="nbtk-meta">MCP server. {meta}</div>'
+    return f'{title}<div class="nbtk-meta">An MCP server. {meta}</div>'
 
 
 def _body(question: ServerQuestion) -> str:
