@@ -19,7 +19,9 @@ from nbtoolkit.notebook.session import result_is_used
 from nbtoolkit.notebook.text import count
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Mapping
+    from contextvars import Context
 
     from nbtoolkit.agents.serving.call import ServedCall
     from nbtoolkit.agents.serving.http import HTTPServer
@@ -35,6 +37,27 @@ LOCAL = "127.0.0.1"
 NAME = "notebook"
 
 
+class _Visit:
+    """A client's call, as the main thread lets it in."""
+
+    def __init__(self, call: ServedCall) -> None:
+        self._call = call
+
+    def start(self, loop: asyncio.AbstractEventLoop, context: Context) -> bool:
+        """Begin it between two cells."""
+        return self._call.start(loop, context)
+
+    def pass_by(self) -> None:
+        """Run it while a sync cell waits, where nobody need be asked: the cell's own question has the person."""
+        call = self._call
+        if not call.has_begun and scheduling.drive(call.runs_unasked()):
+            call.run_through(scheduling.drive)
+
+    def stop(self) -> None:
+        """Stop it."""
+        self._call.cancel()
+
+
 class KernelRunner:
     """Runs clients' calls on the main thread, when no cell keeps it."""
 
@@ -43,8 +66,9 @@ class KernelRunner:
 
     def submit(self, call: ServedCall) -> None:
         """Let the call in when the main thread is free."""
-        call.future.add_done_callback(lambda _: self._visitors.leave(call.cancel))
-        self._visitors.let_in(call.start, call.cancel)
+        visit = _Visit(call)
+        call.future.add_done_callback(lambda _: self._visitors.leave(visit))
+        self._visitors.let_in(visit)
 
     def why_busy(self) -> str:
         """Which cell keeps it."""

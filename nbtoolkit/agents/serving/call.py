@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from nbtoolkit import hooks
 from nbtoolkit.agents.serving import forms
 from nbtoolkit.message import TextBlock, ToolCallBlock, ToolCallState, ToolResultState, new_id
+from nbtoolkit.permission.rule import PermissionBehavior
+from nbtoolkit.schema.repair import parse_arguments
 from nbtoolkit.tool.result import ToolResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from contextvars import Context
 
     import mcp_types
@@ -96,12 +98,15 @@ class ServedCall:
         """Whether it has left the queue."""
         return self.future.running() or self.future.done()
 
+    def _begin(self) -> bool:
+        with self._lock:
+            return not self.has_begun and self.future.set_running_or_notify_cancel()
+
     # ------------------------------------------------------------------ where it runs
     def start(self, loop: asyncio.AbstractEventLoop, context: Context | None = None) -> bool:
         """Begin it as a task of this loop, in the loop's thread; False where it was taken back or has begun."""
-        with self._lock:
-            if self.has_begun or not self.future.set_running_or_notify_cancel():
-                return False
+        if not self._begin():
+            return False
 
         def settle(task: asyncio.Task[mcp_types.CallToolResult]) -> None:
             if task.cancelled():  # before its first step
@@ -111,6 +116,30 @@ class ServedCall:
 
         loop.create_task(self.work(), context=context).add_done_callback(settle)
         return True
+
+    async def runs_unasked(self) -> bool:
+        """Whether it would run beside others and ask nobody, as things stand."""
+        tool = self._toolkit.find_now(self.name, self._state)
+        if tool is None or not tool.is_concurrency_safe:
+            return False
+        try:
+            arguments, _ = parse_arguments(self.name, self.call.block.input)
+            judged = tool.validate_input(arguments)
+            judgement = await self._toolkit.engine_for(self._state).judge(tool, judged.json)
+        except Exception:  # noqa: BLE001 - the pipeline will say what is wrong, in its turn
+            return False
+        return judgement.decision.behavior is PermissionBehavior.ALLOW
+
+    def run_through(self, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        """Run it to its end in this thread, which waits for something else; a stop is raised once it is settled."""
+        if not self._begin():
+            return
+        try:
+            result = drive(self.work())
+        except BaseException as raised:
+            self.future.set_result(self._ended(raised))
+            raise
+        self.future.set_result(result)
 
     async def work(self) -> mcp_types.CallToolResult:
         """Run it to its result. Nothing goes up but what ends the loop's own task."""

@@ -51,6 +51,8 @@ class Inbox:
         self.queued: dict[str, Message] = {}
         # True while a message is between the socket and the place where it is kept: no moment for an interrupt.
         self.shielded = False
+        # Are told of each loop under which a sync cell begins to wait.
+        self.on_attach: list[Callable[[asyncio.AbstractEventLoop], None]] = []
         self._loops: dict[asyncio.AbstractEventLoop, asyncio.TimerHandle | None] = {}
         self._turn_due = False
         self._original: Callable[[Frames], Any] = lambda _: None
@@ -131,7 +133,14 @@ class Inbox:
             with contextlib.suppress(NotImplementedError):  # a loop without readers: the tick does it
                 loop.add_reader(self.kernel.descriptor, self.drain)
             self._tick(loop)
+            for tell in self.on_attach:
+                tell(loop)
         self.review()
+
+    @property
+    def attached(self) -> asyncio.AbstractEventLoop | None:
+        """The loop under which a sync cell waits now, the innermost; None where none does."""
+        return next(reversed(list(self._loops)), None)
 
     def detach(self, loop: asyncio.AbstractEventLoop) -> None:
         """Leave the socket to the kernel again."""

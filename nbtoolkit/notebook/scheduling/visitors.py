@@ -1,17 +1,18 @@
 """Work that comes from outside, run on the kernel's main thread when that is free, below a cell that has ended.
 
-It promises: the work begins between two cells, or while an async cell awaits; it never begins in the middle of a cell's
-own code; what it shows and asks stands below the cell that let it in, or, once the page was loaded again, below the cell
+It promises: the work begins between two cells, or while a cell awaits or waits, and never in the middle of a cell's own
+code; what it shows and asks stands below the cell that let it in, or, once the page was loaded again, below the cell
 that the new page ran last; and the stop button ends it although no cell runs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import signal
 import threading
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nbtoolkit.notebook.scheduling import output
 from nbtoolkit.notebook.scheduling.inbox import inbox
@@ -23,6 +24,21 @@ if TYPE_CHECKING:
 
     from nbtoolkit.notebook.scheduling.kernel import Message
 
+__all__ = ["Visitor", "Visitors"]
+
+
+class Visitor(Protocol):
+    """A piece of work; all but ``stop`` is called on the main thread."""
+
+    def start(self, loop: asyncio.AbstractEventLoop, context: Context) -> bool:
+        """Begin, as a task of the kernel's loop; False where there is nothing to begin any more."""
+
+    def pass_by(self) -> None:
+        """Run to the end, if that needs no person: a sync cell waits, and goes on only after this."""
+
+    def stop(self) -> None:
+        """End, for the stop button; in a signal handler."""
+
 
 class Visitors:
     """Lets work in, below the cell that makes this; RuntimeError where no kernel of ours runs, or off its main thread."""
@@ -33,10 +49,12 @@ class Visitors:
             raise RuntimeError("only the main thread of an ipykernel can let work in from outside")
         self._box = box
         self._loop = box.kernel.loop
-        self._stops: dict[object, Callable[[], None]] = {}
+        self._waiting: set[Visitor] = set()
+        self._inside: set[Visitor] = set()
         self._cell: Message = {}
         self._context = copy_context()
         self.stand_below()
+        box.on_attach.append(self._let_pass)
 
     def stand_below(self) -> None:
         """Show everything below the running cell from now on."""
@@ -57,29 +75,49 @@ class Visitors:
         """The number of the cell that keeps the main thread, where one runs."""
         return self._box.kernel.execution_count if self._box.cell is not None else None
 
-    def let_in(self, start: Callable[[asyncio.AbstractEventLoop, Context], bool], stop: Callable[[], None]) -> None:
-        """Have ``start(loop, context)`` called on the main thread when it is free; ``stop`` is for the stop button.
+    def let_in(self, visitor: Visitor) -> None:
+        """Have it begin when the main thread is free; from any thread. ``leave`` must follow when it has ended."""
+        self._waiting.add(visitor)
+        self._loop.call_soon_threadsafe(self._enter, visitor)
+        turning = self._box.attached
+        if turning is not None:
+            with contextlib.suppress(RuntimeError):  # the wait has just ended
+                turning.call_soon_threadsafe(self._pass, visitor)
 
-        From any thread. It says whether the work has begun; ``leave`` with the same ``stop`` must follow at its end.
-        """
-        self._loop.call_soon_threadsafe(self._enter, start, stop)
-
-    def _enter(self, start: Callable[[asyncio.AbstractEventLoop, Context], bool], stop: Callable[[], None]) -> None:
-        context = self._context.copy()
-        context.run(output.place.set, self.cell)
-        if start(self._loop, context):
-            self._stops[stop] = stop
-            self._take_sigint()
-
-    def leave(self, stop: Callable[[], None]) -> None:
-        """The work that ``stop`` would have ended has ended; from any thread."""
-        self._stops.pop(stop, None)
+    def leave(self, visitor: Visitor) -> None:
+        """It has ended, or was taken back; from any thread."""
+        self._waiting.discard(visitor)
+        self._inside.discard(visitor)
 
     def close(self) -> None:
-        """Leave the stop button to the kernel again."""
-        self._stops.clear()
+        """Leave the stop button and the waits to the kernel again."""
+        self._waiting.clear()
+        self._inside.clear()
+        with contextlib.suppress(ValueError):
+            self._box.on_attach.remove(self._let_pass)
         if signal.getsignal(signal.SIGINT) is self._handler:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def _below(self) -> Context:
+        context = self._context.copy()
+        context.run(output.place.set, self.cell)
+        return context
+
+    def _enter(self, visitor: Visitor) -> None:
+        if visitor in self._waiting and visitor.start(self._loop, self._below()):
+            self._inside.add(visitor)
+            self._take_sigint()
+        self._waiting.discard(visitor)
+
+    # -------------------------------------------------------------- while a sync cell waits
+    def _let_pass(self, loop: asyncio.AbstractEventLoop) -> None:
+        for visitor in list(self._waiting):
+            loop.call_soon(self._pass, visitor)
+
+    def _pass(self, visitor: Visitor) -> None:
+        # As a callback of the waiting cell's loop, since what isn't done when that loop ends would be cancelled.
+        if visitor in self._waiting:
+            self._below().run(visitor.pass_by)
 
     # -------------------------------------------------------------- the stop button
     def _take_sigint(self) -> None:
@@ -90,9 +128,9 @@ class Visitors:
     @functools.cached_property
     def _handler(self) -> Callable[[int, Any], None]:
         # A partial belongs to no module of ours: `stoppable` then lets the stop strike in a synchronous function.
-        return functools.partial(_stop_all, self._stops)
+        return functools.partial(_stop_all, self._inside)
 
 
-def _stop_all(stops: dict[object, Callable[[], None]], _signal: int, _frame: object) -> None:
-    for stop in list(stops.values()):
-        stop()
+def _stop_all(inside: set[Visitor], _signal: int, _frame: object) -> None:
+    for visitor in list(inside):
+        visitor.stop()
