@@ -24,11 +24,9 @@ from nbtoolkit.tool.content import clean, cut, plain_text
 from nbtoolkit.tool.failure import own_lines
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.log import LogEntry
+from nbtoolkit.tool.opening import injected, opened
 from nbtoolkit.tool.permit import RefusedCall, permit
-from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
-from nbtoolkit.tool.stream import bounded
-from nbtoolkit.tool.turns import in_turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Generator
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.engine import Judgement
     from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.state import AgentState
-    from nbtoolkit.tool.base import Running
     from nbtoolkit.tool.toolkit import Toolkit
 
 __all__ = ["Interrupted", "ToolCall", "describe", "own_lines"]
@@ -238,7 +235,7 @@ class ToolCall:
         tool, judged = self.tool, self._allowed
         if type(tool) is FunctionTool and judged is not None and tool.is_concurrency_safe and not tool.middlewares:
             # A function with nothing around it: the usual call, without the cost of a stream.
-            value = await tool.value(judged, self._injected(tool))
+            value = await tool.value(judged, injected(self, tool))
             # Nobody looks at its one chunk, so none is made.
             text = None if hooks.observers else plain_text(value, tool.max_result_chars)
             if type(text) is str:
@@ -262,7 +259,7 @@ class ToolCall:
         if tool is None or allowed is None:
             raise DeveloperOrientedException("a call was opened before it was allowed")
         if not tool.middlewares:
-            return self._stream(tool, allowed)
+            return opened(self, tool, allowed)
         return wrap(tool, tool.middlewares, self._innermost(tool, allowed, entry))(**copied(allowed.json))
 
     def _innermost(self, tool: ToolBase, allowed: Arguments, entry: LogEntry) -> Any:
@@ -276,7 +273,7 @@ class ToolCall:
             else:
                 # A run may have changed the objects that it got.
                 arguments = tool.validate_input(copied(allowed.json))
-            stream = self._stream(tool, arguments)
+            stream = opened(self, tool, arguments)
             try:
                 async for chunk in stream:
                     yield chunk
@@ -284,39 +281,6 @@ class ToolCall:
                 await stream.aclose()
 
         return run
-
-    def _stream(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
-        return self._bare(tool, arguments) if tool.is_concurrency_safe else self._in_turn(tool, arguments)
-
-    async def _in_turn(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
-        async with in_turn(tool):
-            stream = self._bare(tool, arguments)
-            try:
-                async for chunk in stream:
-                    yield chunk
-            finally:
-                await stream.aclose()
-
-    def _bare(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
-        if tool.is_external_tool:
-            return bounded(self._external(tool, arguments), tool.max_result_chars)
-        stream = open_stream(self._start(tool, arguments))
-        # A function's own stream bounds itself: it knows which of its chunks the person made.
-        return stream if isinstance(tool, FunctionTool) else bounded(stream, tool.max_result_chars)
-
-    def _start(self, tool: ToolBase, arguments: Arguments) -> Running:
-        token = current_call.set(self)
-        try:
-            return tool.run(arguments, self._injected(tool))
-        finally:
-            current_call.reset(token)
-
-    async def _external(self, tool: ToolBase, arguments: Arguments) -> ChunkStream:
-        self.mark(ToolCallState.SUBMITTED)
-        yield await self.toolkit.external.hand_out(self, tool, arguments.json)
-
-    def _injected(self, tool: ToolBase) -> dict[str, Any]:
-        return {"_agent_state": self.state} if tool.is_state_injected and not tool.is_mcp else {}
 
     def _take(self, chunk: ToolChunk, response: ToolResponse) -> None:
         response.append_chunk(chunk)

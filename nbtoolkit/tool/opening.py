@@ -1,0 +1,60 @@
+"""One tool's run, as one stream of chunks: in its turn, handed out where it is external, and bounded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.message import ToolCallState
+from nbtoolkit.tool.base import open_stream
+from nbtoolkit.tool.function import FunctionTool
+from nbtoolkit.tool.progress import current_call
+from nbtoolkit.tool.stream import bounded
+from nbtoolkit.tool.turns import in_turn
+
+if TYPE_CHECKING:
+    from nbtoolkit.schema.arguments import Arguments
+    from nbtoolkit.tool.base import ChunkStream, Running, ToolBase
+    from nbtoolkit.tool.run import ToolCall
+
+__all__ = ["injected", "opened"]
+
+
+def opened(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
+    """The stream of a run with arguments that were allowed; it begins when somebody asks for its first chunk."""
+    return _bare(call, tool, arguments) if tool.is_concurrency_safe else _in_turn(call, tool, arguments)
+
+
+def injected(call: ToolCall, tool: ToolBase) -> dict[str, Any]:
+    """What the tool gets beside its arguments."""
+    return {"_agent_state": call.state} if tool.is_state_injected and not tool.is_mcp else {}
+
+
+async def _in_turn(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
+    async with in_turn(tool):
+        stream = _bare(call, tool, arguments)
+        try:
+            async for chunk in stream:
+                yield chunk
+        finally:
+            await stream.aclose()
+
+
+def _bare(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
+    if tool.is_external_tool:
+        return bounded(_external(call, tool, arguments), tool.max_result_chars)
+    stream = open_stream(_started(call, tool, arguments))
+    # A function's own stream bounds itself: it knows which of its chunks the person made.
+    return stream if isinstance(tool, FunctionTool) else bounded(stream, tool.max_result_chars)
+
+
+def _started(call: ToolCall, tool: ToolBase, arguments: Arguments) -> Running:
+    token = current_call.set(call)
+    try:
+        return tool.run(arguments, injected(call, tool))
+    finally:
+        current_call.reset(token)
+
+
+async def _external(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
+    call.mark(ToolCallState.SUBMITTED)
+    yield await call.toolkit.external.hand_out(call, tool, arguments.json)
