@@ -39,7 +39,7 @@ ABOVE_THE_FACES = RANK["agents"]
 # Imports for annotations alone that point upwards: (from, to), each an exception with a reason beside it.
 TYPES_FROM_ABOVE: set[tuple[str, str]] = set()
 # Methods that people look for on the toolkit and that only open a door to what lies above it: (from, to).
-DOORS = {("tool.toolkit", "agents.running")}
+DOORS = {("tool.toolkit", "agents.running"), ("tool.making", "agents.foreign")}
 
 
 def module_name(path: Path) -> str:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtoolkit.state import AgentState
 from nbtoolkit.tool.base import ToolBase
+from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.group import BASIC, ResetTools, ToolGroup
 from nbtoolkit.tool.making import as_tool, is_client, library_of, owner
 from nbtoolkit.tool.schemas import SchemaCache
@@ -44,6 +46,8 @@ class Registry:
         basic = ToolGroup(BASIC, skills_or_loaders=skills_or_loaders)
         self.tool_groups: list[ToolGroup] = [basic]
         self._index: dict[str, tuple[ToolBase, ToolGroup]] = {}
+        # The name that each function was registered under last.
+        self._functions: dict[tuple[str, ...], str] = {}
         self._schemas = SchemaCache()
         self._reset_tools = ResetTools(lambda: self.tool_groups[1:])
         self._skill_viewer: ToolBase | None = None
@@ -184,18 +188,31 @@ class Registry:
         self._check_servers(coming, servers)
         replaced = []
         for name, tool in coming.items():
-            held = self._index.get(name)
+            held = self._index.get(name) or self._renamed(tool)
             home = group if held is None else held[1]
             if held is None:
                 home.tools.append(tool)
             elif held[0] is not tool:
                 home.tools[home.tools.index(held[0])] = tool
                 replaced.append((held[0], tool))
+                self._index.pop(held[0].name)
             self._index[name] = (tool, home)
+            if isinstance(tool, FunctionTool):
+                self._functions[tool.identity] = name
         for client in servers.values():
             self._attach(client, group)
         for old, new in replaced:
             self._forget(old, new)
+
+    def _renamed(self, tool: ToolBase) -> tuple[ToolBase, ToolGroup] | None:
+        """The same function from an earlier run of its cell, under the name that it was given there."""
+        func = getattr(tool, "func", None)
+        if not isinstance(func, FunctionType) or "<" in func.__qualname__:
+            return None
+        held = self._index.get(self._functions.get(tool.identity, ""))
+        before = None if held is None else getattr(held[0], "func", None)
+        # One code is one run of the cell: there a function may be given several names, and a loop makes many of one.
+        return held if isinstance(before, FunctionType) and before.__code__ is not func.__code__ else None
 
     def _check_free(self, tool: ToolBase, coming: dict[str, ToolBase], group: ToolGroup) -> None:
         name = tool.name
@@ -210,6 +227,14 @@ class Registry:
 
     def _check_servers(self, coming: dict[str, ToolBase], servers: dict[str, MCPClient]) -> None:
         """The names below ``mcp__SERVER__`` are that server's, whichever of the two comes first."""
+        named = [*servers, *(client.name for client in self.mcps)] if servers else []
+        for server in named:
+            for other in named:
+                if server != other and server.startswith(f"{other}__"):
+                    raise ValueError(
+                        f"the MCP servers {other!r} and {server!r} could give two tools one name, since all names of the "
+                        f"first begin with 'mcp__{other}__' and of the second with 'mcp__{server}__'. Rename one of them."
+                    )
         held = {name: tool for name, (tool, _) in self._index.items()} if servers else {}
         attached = [client.name for client in self.mcps] if coming else []
         for name, tool in {**held, **coming}.items():
