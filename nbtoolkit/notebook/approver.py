@@ -9,13 +9,12 @@ the call that was shown. A card outlives its output: it can be shown again, and 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
-from collections import deque
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import scheduling, tables
+from nbtoolkit.notebook.cards import VIEW, Cards, PendingCall
 from nbtoolkit.notebook.finish import finish
 from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Question
 from nbtoolkit.notebook.server_questions import ServerQuestion
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.log import LogEntry
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["InlineApprover", "PendingCall"]
+__all__ = ["VIEW", "InlineApprover", "PendingCall"]
 
 logger = logging.getLogger("nbtoolkit")
 
@@ -47,46 +46,8 @@ INPUT_LIMIT = 300.0
 INPUT_ARGUMENT_LIMIT = 4_000
 # How far back "would have allowed 4 of the last 20 calls" looks.
 RECENT_CALLS = 20
-# Cards that were answered outside a pipeline have no record to wait for; the oldest go.
-MAX_HELD = 50
-# Cards that hold a record for a page loaded again, a dozen widgets each.
-MAX_LEFT = 20
 
 FOR_THE_NEXT_RUN = "For runs without a person, plan answers with %toolkit answers, or set NBTOOLKIT_ASK."
-
-VIEW = "application/vnd.jupyter.widget-view+json"
-
-
-@dataclass(slots=True, eq=False)
-class PendingCall:
-    """A call that waits for an answer, under the short id that ``%toolkit approve`` takes."""
-
-    id: str
-    request: ApprovalRequest
-    question: Question
-    card: ApprovalCard | QuestionCard
-    #: Displays that say its id, and below which requests; they go with the card.
-    lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
-
-    @property
-    def title(self) -> str:
-        """What the call would do, in one line."""
-        return self.card.title.plain
-
-    @property
-    def waits(self) -> str:
-        """The line that says its id."""
-        return f"{self.id} waits: {self.title}"
-
-    @property
-    def plain(self) -> str:
-        """The line that stands where a card can't be drawn."""
-        return self.card.plain
-
-    def bundle(self) -> dict[str, Any]:
-        """The card as a display."""
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.card.view.model_id}
-        return {VIEW: view, "text/plain": self.plain}
 
 
 class InlineApprover:
@@ -100,10 +61,7 @@ class InlineApprover:
         #: What ``%toolkit answers`` planned.
         self.answers = Answers()
         self._toolkit = toolkit
-        self._pending: dict[str, PendingCall] = {}
-        self._held: dict[str, list[PendingCall]] = {}
-        self._left: deque[PendingCall] = deque()
-        self._ids = itertools.count(1)
+        self._cards = Cards(self._card)
 
     async def __call__(self, request: ApprovalRequest) -> Approval:
         """Put the question to whoever can answer it here."""
@@ -132,31 +90,25 @@ class InlineApprover:
 
     # ------------------------------------------------------------------------------------------------------ by a card
     async def _by_card(self, request: ApprovalRequest) -> Approval:
-        question = Question(self._show)
-        call = self._open(request, question)
+        question = Question(self._cards.show)
+        cards = self._cards
+        call = await cards.open(request, question, alone=isinstance(request.tool, ServerQuestion))
         try:
             approval = await scheduling.pose(question, timeout=self.ask_timeout)
         except NobodyAnswers:
-            finish(lambda: self._take_away(call))
+            finish(lambda: cards.withdraw(call))
             raise
         except TimeoutError:
             approval = Approval.deny(f"Nobody answered within {self.ask_timeout:g} s.", by="policy")
         except BaseException:
-            finish(lambda: self._settle(call, "Interrupted"))
+            finish(lambda: cards.settle(call, "Interrupted"))
             raise
         finally:
-            self._pending.pop(question.id, None)
-        finish(lambda: self._settle(call, _words(call.card, approval)))
+            cards.answered(question)
+        finish(lambda: cards.settle(call, call.card.words(approval)))
         return _bound(approval, request)
 
-    def _open(self, request: ApprovalRequest, question: Question) -> PendingCall:
-        card = self._card(request, question)
-        scheduling.route(card.widgets)
-        call = PendingCall(str(next(self._ids)), request, question, card)
-        self._pending[question.id] = call
-        return call
-
-    def _card(self, request: ApprovalRequest, question: Question) -> ApprovalCard | QuestionCard:
+    def _card(self, request: ApprovalRequest, question: Question, number: int | None) -> ApprovalCard | QuestionCard:
         from nbtoolkit.notebook.widgets.card import ApprovalCard
 
         if isinstance(request.tool, ServerQuestion):
@@ -171,83 +123,31 @@ class InlineApprover:
             mode=request.judgement.mode if request.judgement is not None else None,
             set_mode=None if toolkit is None or request.judgement is None else self._set_mode,
             route=scheduling.route,
+            number=number,
         )
-
-    def _show(self, question: Question, parent: Mapping[str, Any]) -> None:
-        call = self._pending.get(question.id)
-        if call is not None:
-            scheduling.publish(call.bundle(), parent=parent, display_id=_display_id(call, len(question.shown_under)))
-            scheduling.route(call.card.complete())
-            # The card of the same call before it was edited; it goes now that this one is there.
-            for earlier in self._held.pop(call.request.id, []):
-                self._take_away(earlier)
 
     def _set_mode(self, mode: PermissionMode) -> None:
         if self._toolkit is not None:
             self._toolkit.mode = mode
 
-    def _settle(self, call: PendingCall, words: str) -> None:
-        held = self._held.setdefault(call.request.id, [])
-        if call not in held:
-            held.append(call)
-        call.card.settle(words)
-        while len(self._held) > MAX_HELD:
-            self.ended(next(iter(self._held)))
-
-    def _take_away(self, call: PendingCall, record: Mapping[str, Any] | None = None) -> None:
-        """Close a card and empty its display, so that a saved notebook holds nothing of it.
-
-        Where it was shown again, the record takes its place: the asking cell's own output may be lost. So it is for a
-        page that was loaded again: only the card's widgets still reach it, and then they hold the record.
-        """
-        try:
-            if record is not None and _answered_elsewhere(call):
-                call.card.leave(record["text/html"])
-                self._left.append(call)
-                while len(self._left) > MAX_LEFT:
-                    self._left.popleft().card.close()
-            else:
-                call.card.close()
-            for number, parent in enumerate(call.question.shown_under, 1):
-                left = (record or {}) if number > 1 else {}
-                scheduling.publish(left, parent=parent, display_id=_display_id(call, number), update=True)
-            for line, parent in call.lines:
-                scheduling.publish({}, parent=parent, display_id=line, update=True)
-        except Exception:
-            # A card that can't be taken away must not cost the call its result.
-            logger.warning("an approval card could not be closed", exc_info=True)
-
     def ended(self, call_id: str, record: Mapping[str, Any] | None = None) -> None:
         """The call's record is drawn below the asking cell: take its cards away."""
-        finish(lambda: self._let_go(call_id, record))
-
-    def _let_go(self, call_id: str, record: Mapping[str, Any] | None) -> None:
-        held = self._held.get(call_id, [])
-        while held:
-            self._take_away(held[0], record)
-            del held[0]
-        self._held.pop(call_id, None)
-
-    def close(self) -> None:
-        """Take all cards away; what still waits is denied."""
-        for call in list(self._pending.values()):
-            call.question.resolve(Approval.deny("nbtoolkit was unloaded before this was answered.", by="policy"))
-        for call_id in list(self._held):
-            self.ended(call_id)
-        while self._left:
-            self._left.popleft().card.close()
+        self._cards.ended(call_id, record)
 
     def card(self, call_id: str) -> ApprovalCard | None:
         """The answered card of a call that runs now, for its live view; None where none is on screen."""
-        held = self._held.get(call_id)
-        if not held or isinstance(held[-1].request.tool, ServerQuestion):
-            return None
-        return cast("ApprovalCard", held[-1].card)
+        return self._cards.card(call_id)
+
+    def close(self) -> None:
+        """Take all cards away; what still waits is denied."""
+        for call in self._cards.waiting():
+            call.question.resolve(Approval.deny("nbtoolkit was unloaded before this was answered.", by="policy"))
+        self._cards.close()
 
     # ------------------------------------------------------------------------------------------------ from elsewhere
     def pending(self) -> list[PendingCall]:
         """The calls that wait, oldest first."""
-        return [call for call in self._pending.values() if not call.question.resolved]
+        return self._cards.waiting()
 
     def find(self, call_id: str | None = None) -> PendingCall:
         """The call of that id, or the only one that waits; a LookupError says which do."""
@@ -342,25 +242,6 @@ class InlineApprover:
                 for part in take_apart(entry.tool_input, engine.context)
             )
         return False
-
-
-def _words(card: ApprovalCard | QuestionCard, approval: Approval) -> str:
-    """What a card says once it is answered, until the record takes its place."""
-    from nbtoolkit.notebook.widgets.card import settled_words
-    from nbtoolkit.notebook.widgets.question import QuestionCard
-
-    return card.words(approval) if isinstance(card, QuestionCard) else settled_words(approval)
-
-
-def _display_id(call: PendingCall, number: int) -> str:
-    """The display of a card below the ``number``-th request that it was shown under."""
-    return f"nbtoolkit-{call.question.id}-{number}"
-
-
-def _answered_elsewhere(call: PendingCall) -> bool:
-    """Whether the answer came from another page than the asking cell's, which gets no updates of that cell's output."""
-    asked, answered = call.question.origin.session, call.card.heard_from
-    return asked is not None and answered is not None and asked != answered
 
 
 def _listed(calls: Sequence[PendingCall]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -111,10 +112,11 @@ def asked(
     return asyncio.run(both())
 
 
-def clicks(label: str) -> Callable[[PendingCall], object]:
+def clicks(*labels: str) -> Callable[[PendingCall], object]:
     def act(call: PendingCall) -> None:
-        button = next(each for each in call.card.widgets if getattr(each, "description", "").startswith(f"{label}\n"))
-        button.click()
+        for label in labels:
+            named = (each for each in call.card.widgets if getattr(each, "description", "").startswith(f"{label}\n"))
+            next(named).click()
 
     return act
 
@@ -170,15 +172,18 @@ def test_the_card_of_a_running_call_is_found_by_the_calls_id(screen: Screen) -> 
     assert approver.card("call-1") is None
 
 
-def test_the_drawers_follow_the_card_and_are_routed_as_well(screen: Screen) -> None:
+def test_a_drawer_is_routed_when_it_is_opened(screen: Screen) -> None:
     counts: list[int] = []
 
     def look(call: PendingCall) -> None:
+        counts.extend([len(call.card.widgets), screen.routed])
+        clicks("Edit")(call)
         counts.extend([len(call.card.widgets), screen.routed])
         clicks("Deny")(call)
 
     asked(InlineApprover(), look)
     assert counts[0] == counts[1]
+    assert counts[3] >= counts[2] > counts[0]
 
 
 def test_planned_answers_and_policy_are_ignored_where_somebody_can_click(
@@ -191,19 +196,209 @@ def test_planned_answers_and_policy_are_ignored_where_somebody_can_click(
     assert len(approver.answers) == 1
 
 
-def test_two_calls_at_once_have_a_card_each_and_are_answered_in_any_order(screen: Screen) -> None:
+# ------------------------------------------------------------------------------------------------------------ a tray
+
+
+def several(
+    approver: InlineApprover, act: Callable[[list[PendingCall]], object], *asking: ApprovalRequest
+) -> list[Any]:
+    """What the approver answers to calls that ask at once, when ``act`` is done to them."""
+
+    async def all_of_them() -> list[Any]:
+        tasks = [asyncio.ensure_future(approver(each)) for each in asking]
+        await until(lambda: len(approver.pending()) == len(asking))
+        act(approver.pending())
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    return asyncio.run(all_of_them())
+
+
+def numbered(count: int, **fields: Any) -> list[ApprovalRequest]:
+    return [replace(request(**fields), id=f"call-{i}") for i in range(1, count + 1)]
+
+
+def tray_of(call: PendingCall) -> Any:
+    assert call.shared is not None
+    return call.shared.tray
+
+
+def press(tray: Any, label: str) -> None:
+    next(each for each in tray.widgets if getattr(each, "description", "").startswith(label)).click()
+
+
+def test_calls_that_ask_at_once_share_one_display_and_are_answered_in_any_order(screen: Screen) -> None:
     approver = InlineApprover()
 
-    async def both() -> list[Approval]:
-        tasks = [asyncio.ensure_future(approver(request())) for _ in range(2)]
+    def act(calls: list[PendingCall]) -> None:
+        assert [(call.id, call.card.number) for call in calls] == [("1", 1), ("2", 2), ("3", 3)]
+        assert len(screen.cards) == 1
+        clicks("Deny")(calls[2])
+        clicks("Allow once")(calls[0])
+        clicks("More …", "Answer instead")(calls[1])
+        field = next(w for w in calls[1].card.widgets if getattr(w, "description", "").startswith("Result"))
+        field.value = "42"
+        clicks("Send as the result")(calls[1])
+
+    given = several(approver, act, *numbered(3))
+    assert given == [Approval.allow(), Approval.respond("42"), Approval.deny()]
+    for i in range(1, 4):
+        assert len(screen.cards) == 1
+        approver.ended(f"call-{i}")
+    assert screen.cards == []
+
+
+def test_these_are_answered_together_but_not_those_that_ask_for_safetys_sake(screen: Screen) -> None:
+    approver = InlineApprover()
+    asking = numbered(4)
+    asking[1] = replace(request(safety=True), id="call-2")
+
+    def act(calls: list[PendingCall]) -> None:
+        press(tray_of(calls[0]), "Allow these 3 (not 2)")
+        assert [call.id for call in approver.pending()] == ["2"]
+        clicks("Deny")(calls[1])
+
+    allow = Approval.allow()
+    assert several(approver, act, *asking) == [allow, Approval.deny(), allow, allow]
+
+
+def test_a_newcomer_goes_last_and_is_no_part_of_these_until_it_is_taken_in(screen: Screen) -> None:
+    approver = InlineApprover()
+    late = [replace(request(), id=f"late-{i}") for i in range(2)]
+
+    async def main() -> list[Approval]:
+        tasks = [asyncio.ensure_future(approver(each)) for each in numbered(2)]
         await until(lambda: len(approver.pending()) == 2)
-        first, second = approver.pending()
-        assert (first.id, second.id) == ("1", "2")
-        clicks("Deny")(second)
+        first = approver.pending()[0]
+        tasks.append(asyncio.ensure_future(approver(late[0])))
+        await until(lambda: len(approver.pending()) == 3)
+        tray = tray_of(first)
+        assert approver.pending()[2].shared is first.shared
+        assert len(screen.cards) == 1
         clicks("Allow once")(first)
+        press(tray, "Take it in")
+        tasks.append(asyncio.ensure_future(approver(late[1])))
+        await until(lambda: len(approver.pending()) == 3)
+        press(tray, "Deny these 2")
+        assert [call.card.number for call in approver.pending()] == [4]
+        clicks("Allow once")(approver.pending()[0])
         return [await task for task in tasks]
 
-    assert asyncio.run(both()) == [Approval.allow(), Approval.deny()]
+    allow, deny = Approval.allow(), Approval.deny()
+    assert asyncio.run(main()) == [allow, deny, deny, allow]
+
+
+def test_a_call_that_ends_while_others_wait_keeps_its_room_and_says_where_its_record_is(screen: Screen) -> None:
+    approver = InlineApprover()
+
+    def act(calls: list[PendingCall]) -> None:
+        tray = tray_of(calls[0])
+        before = tray.view.children
+        clicks("Allow once")(calls[0])
+        approver._cards.settle(calls[0], "Allowed once · running …")
+        approver.ended("call-1", {"text/html": "", "text/plain": ""})
+        assert tray.view.children == before
+        assert "done, its record is below" in calls[0].card._status.value
+        clicks("Deny")(calls[1])
+        approver._cards.settle(calls[1], "Denied")
+        assert [card.number for card in tray.cards] == [2]
+
+    several(approver, act, *numbered(2))
+    approver.ended("call-2")
+    assert screen.cards == []
+
+
+def test_a_call_that_is_edited_in_a_tray_asks_again_in_its_place(screen: Screen) -> None:
+    approver = InlineApprover()
+
+    async def main() -> list[Approval]:
+        tasks = [asyncio.ensure_future(approver(each)) for each in numbered(2)]
+        await until(lambda: len(approver.pending()) == 2)
+        first, second = approver.pending()
+        clicks("More …", "Edit", "Check and ask again")(first)
+        edited = await tasks[0]
+        again = asyncio.ensure_future(approver(replace(request(), id="call-1")))
+        await until(lambda: len(approver.pending()) == 2)
+        new = next(call for call in approver.pending() if call is not second)
+        assert tray_of(second).cards == [new.card, second.card]
+        assert new.card.number == 1
+        clicks("Allow once")(new)
+        clicks("Deny")(second)
+        return [edited, await again, await tasks[1]]
+
+    edited, *rest = asyncio.run(main())
+    assert edited.kind == "edit"
+    assert rest == [Approval.allow(), Approval.deny()]
+    assert len(screen.cards) == 1
+    for i in (1, 2):
+        approver.ended(f"call-{i}")
+    assert screen.cards == []
+
+
+def test_a_card_that_stands_alone_is_not_moved_by_a_second_one(screen: Screen) -> None:
+    approver = InlineApprover()
+
+    async def main() -> None:
+        tasks = [asyncio.ensure_future(approver(request()))]
+        await until(approver.pending)
+        tasks.append(asyncio.ensure_future(approver(replace(request(), id="call-2"))))
+        await until(lambda: len(approver.pending()) == 2)
+        assert [call.shared for call in approver.pending()] == [None, None]
+        assert len(screen.cards) == 2
+        for call in approver.pending():
+            clicks("Deny")(call)
+        await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+
+
+def test_stopping_calls_that_ask_at_once_leaves_no_card_and_no_question(screen: Screen) -> None:
+    approver = InlineApprover()
+
+    async def main(turns: int) -> None:
+        tasks = [asyncio.ensure_future(approver(each)) for each in numbered(3)]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    for turns in range(6):
+        asyncio.run(main(turns))
+        assert approver.pending() == []
+        for i in range(1, 4):
+            approver.ended(f"call-{i}")
+        assert screen.cards == []
+
+
+def test_a_tray_that_nobody_can_see_goes(screen: Screen) -> None:
+    screen.attended = False
+    approver = InlineApprover()
+    given = several_alone(approver, *numbered(2))
+    assert {each.kind for each in given} == {"deny"}
+    assert screen.cards == []
+
+
+def several_alone(approver: InlineApprover, *asking: ApprovalRequest) -> list[Any]:
+    async def main() -> list[Any]:
+        return list(await asyncio.gather(*(approver(each) for each in asking)))
+
+    return asyncio.run(main())
+
+
+def test_a_tray_is_shown_again_once_and_its_records_stand_below_the_second(screen: Screen) -> None:
+    approver = InlineApprover()
+    parent = {"header": {"msg_id": "other"}}
+
+    def act(calls: list[PendingCall]) -> None:
+        assert approver.show_again(parent) == 2
+        assert approver.show_again(parent) == 2
+        assert len(screen.cards) == 2
+        press(tray_of(calls[0]), "Allow these 2")
+
+    several(approver, act, *numbered(2))
+    for i in (1, 2):
+        approver.ended(f"call-{i}", {"text/html": "", "text/plain": f"record {i}"})
+    assert [card["text/plain"] for card in screen.cards] == ["record 1", "record 2"]
 
 
 def test_an_interrupt_ends_the_wait_and_goes_on_up(screen: Screen) -> None:
@@ -284,7 +479,7 @@ def test_a_question_that_nobody_answers_in_time_is_denied(screen: Screen) -> Non
 
 def test_an_edited_call_that_asks_again_takes_the_first_card_away(screen: Screen) -> None:
     approver = InlineApprover()
-    asked(approver, clicks("Check and ask again"))
+    asked(approver, clicks("Edit", "Check and ask again"))
     assert len(screen.cards) == 1
     asked(approver, clicks("Allow once"))
     assert screen.log == ["shown", "shown", "updated"]
@@ -548,6 +743,7 @@ def test_a_call_runs_with_exactly_what_the_card_showed(screen: Screen) -> None:
 
 def test_edited_arguments_that_do_not_fit_are_said_on_the_card(screen: Screen) -> None:
     def act(call: PendingCall) -> None:
+        clicks("Edit")(call)
         rows = next(each for each in call.card.widgets if getattr(each, "description", "") == "rows")
         rows.value = '"many"'
         clicks("Check and ask again")(call)
@@ -565,7 +761,9 @@ def test_the_drawer_counts_the_latest_calls_that_its_rules_cover(screen: Screen)
         in_pipeline(toolkit, clicks("Allow once"), name=name)
 
     def act(call: PendingCall) -> None:
-        assert "This rule would have allowed 2 of the last 3 calls." in call.card._rules_note.value
+        clicks("Always allow …")(call)
+        said = [str(getattr(each, "value", "")) for each in call.card.widgets]
+        assert any("This rule would have allowed 2 of the last 3 calls." in each for each in said)
         clicks("Deny")(call)
 
     in_pipeline(toolkit, act, name="Gentoo")

@@ -116,6 +116,10 @@ class Form:
         if first is not None:
             first.focus()
 
+    def focus(self) -> None:
+        """Put the cursor into the first field."""
+        next(self._root.inside(), self._root).focus()
+
     def close(self) -> None:
         """Take its widgets away; those of a card's kit go with the card."""
         self._kit.close()

@@ -151,7 +151,7 @@ class Field:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.kit = place.maker.kit
-        self.note = self.kit.html(place.hint, "nbtk-below")
+        self.note = self.kit.html(place.hint, "nbtk-fieldnote")
         self.view = self.kit.box(self.classes, [*self._widgets(), self.note])
 
     def _widgets(self) -> list[Any]:

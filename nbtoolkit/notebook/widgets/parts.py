@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as w
 
 from nbtoolkit.notebook.text import visible_text
+from nbtoolkit.notebook.widgets.style import WIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -93,11 +94,12 @@ class Kit:
         ipywidgets' buttons take no aria-label, so the second half of the name stands on a second line, which the sheet
         clips; the width must be given, as the clipped line would stretch the button.
         """
+        by_class = WIDTHS.get(width)
         button = w.Button(
             description=f"{label}\n{about}",
-            layout=self.layout(width=width),
+            layout=self.layout() if by_class else self.layout(width=width),
             style=self._style(w.Button),
-            _dom_classes=_classes(classes),
+            _dom_classes=_classes(f"{classes} {by_class}" if by_class else classes),
         )
         button.on_click(lambda _: act())
         return self._add(button)
@@ -109,6 +111,7 @@ class Kit:
         *,
         unseen: bool = False,
         label_width: str = LABEL_WIDTH,
+        classes: str = "",
         layout: Any = None,
         **traits: Any,
     ) -> Any:
@@ -122,7 +125,7 @@ class Kit:
                 description=visible_text(name),
                 layout=layout or self.layout(width="100%"),
                 style=style,
-                _dom_classes=_classes("nbtk-unseen" if unseen else ""),
+                _dom_classes=_classes(f"{classes} nbtk-unseen" if unseen else classes),
                 **traits,
             )
         )

@@ -7,7 +7,7 @@ and wide are told apart by the card's own width, not the window's.
 
 from __future__ import annotations
 
-__all__ = ["SHEET"]
+__all__ = ["SHEET", "WIDTHS"]
 
 _FRAME = """
 .nbtk{--nbtk-line:var(--jp-border-color2,#bdbdbd);--nbtk-ink:var(--jp-ui-font-color1,#212121);
@@ -110,6 +110,17 @@ _ACTIONS = """
 .nbtk .nbtk-foot{display:grid;border-top:1px solid var(--nbtk-line);padding:8px 12px;overflow:visible;
  grid-template-columns:minmax(0,1fr)}
 .nbtk .nbtk-foot>*{grid-area:1/1;align-self:center}
+.nbtk .nbtk-acts{border-top:1px solid var(--nbtk-line);padding:8px 12px;overflow:visible;position:relative}
+.nbtk .nbtk-row>.nbtk-status{position:absolute;inset:0 12px;width:auto;height:auto;display:flex;align-items:center;
+ visibility:hidden;pointer-events:none;overflow-wrap:anywhere}
+.nbtk .nbtk-asked:not(.nbtk-pending)>.nbtk-acts>:not(.nbtk-status),
+.nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-acts>:not(.nbtk-status),
+.nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-head>.nbtk-mode{visibility:hidden}
+.nbtk .nbtk-asked:not(.nbtk-pending)>.nbtk-acts>.nbtk-status,
+.nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-acts>.nbtk-status{visibility:visible}
+.nbtk .nbtk-hidden,.nbtk .nbtk-hidden>*{visibility:hidden}
+.nbtk .nbtk-shut{display:none}
+.nbtk .nbtk-mode{width:150px;flex:none}
 .nbtk .nbtk-row{flex-flow:row wrap;gap:8px;align-items:center}
 .nbtk .nbtk-row>.widget-html{width:auto;flex:1 1 160px}
 .nbtk .nbtk-deny-pair{flex:1 1 250px;gap:0;flex-flow:row nowrap}
@@ -158,8 +169,8 @@ _FORM = """
 .nbtk .nbtk-inside:empty{display:none}
 .nbtk .nbtk-legend{line-height:1.5}
 .nbtk .nbtk-hint{color:var(--nbtk-soft);padding-left:104px;overflow-wrap:anywhere}
-.nbtk .nbtk-group>.nbtk-below .nbtk-hint,.nbtk .nbtk-group>.nbtk-below .nbtk-fault{padding-left:0}
-.nbtk .nbtk-below:has(>.widget-html-content:empty){display:none}
+.nbtk .nbtk-group>.nbtk-fieldnote .nbtk-hint,.nbtk .nbtk-group>.nbtk-fieldnote .nbtk-fault{padding-left:0}
+.nbtk .nbtk-fieldnote:has(>.widget-html-content:empty){display:none}
 .nbtk .nbtk-ticks{flex-flow:row wrap;gap:2px 16px;padding-left:104px}
 .nbtk .nbtk-ticks .widget-checkbox{width:auto}
 .nbtk .nbtk-item-row{gap:8px;align-items:flex-start;width:100%}
@@ -173,4 +184,28 @@ _FORM = """
  .nbtk .nbtk-inside{padding-left:8px}}
 """
 
-SHEET = f"<style>{_FRAME}{_TEXT}{_TABLE}{_ACTIONS}{_FORM}</style>"
+_TRAY = """
+.nbtk .nbtk-tray-bar{padding:8px 12px;gap:4px 16px;flex-flow:row wrap;align-items:center}
+.nbtk .nbtk-tray-bar>.widget-html{flex:1 1 260px;width:auto}
+.nbtk .nbtk-all{gap:8px;margin-left:auto;flex:none;flex-flow:row wrap;max-width:100%}
+.nbtk .nbtk-item{border-top:1px solid var(--nbtk-line);padding:8px 12px 10px;gap:6px}
+.nbtk .nbtk-item>.nbtk-acts{border-top:0;padding:0}
+.nbtk .nbtk-item>.nbtk-acts>.nbtk-status{inset:0}
+.nbtk .nbtk-item>.nbtk-drawer{padding:8px 0 2px}
+.nbtk .nbtk-what>summary{line-height:1.5;overflow-wrap:anywhere;list-style-position:outside;margin-left:14px;
+ width:auto;max-width:calc(100% - 14px)}
+.nbtk .nbtk-what>summary b{font-weight:600}
+.nbtk .nbtk-what>summary b code{font-size:.93em;color:inherit}
+.nbtk .nbtk-what>:not(summary){margin-left:14px}
+.nbtk .nbtk-clip{max-height:calc(8*1.5em + 8px);overflow:hidden}
+.nbtk .nbtk-clip:has(+details[open]){max-height:none}
+.nbtk .nbtk-unclip>summary{color:var(--nbtk-go)}
+.nbtk .nbtk-unclip[open]>summary>span:first-child,.nbtk .nbtk-unclip:not([open])>summary>span:last-child{display:none}
+.nbtk .nbtk-item.nbtk-asked:not(.nbtk-pending) .nbtk-what>summary b{font-weight:400}
+"""
+
+# Buttons have a width of their own, since a label's second line would stretch them; classes spare a model for each.
+WIDTHS = {f"{tenths / 10:g}em": f"nbtk-w{tenths}" for tenths in range(30, 152, 2)}
+_WIDTHS = "".join(f".nbtk .{name}{{width:{width}}}" for width, name in WIDTHS.items())
+
+SHEET = f"<style>{_FRAME}{_TEXT}{_TABLE}{_ACTIONS}{_TRAY}{_FORM}{_WIDTHS}</style>"

@@ -1,0 +1,350 @@
+"""The cards on screen: from the question to the record that takes their place.
+
+It promises: calls that ask at once share a tray, and one that asks later doesn't move it; a card outlives its output and
+can be shown again; it goes when its call's record is drawn, so that nothing jumps, and leaves nothing in the file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.notebook import scheduling
+from nbtoolkit.notebook.finish import finish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from nbtoolkit.notebook.scheduling import Question
+    from nbtoolkit.notebook.widgets.card import ApprovalCard
+    from nbtoolkit.notebook.widgets.question import QuestionCard
+    from nbtoolkit.notebook.widgets.tray import Tray
+    from nbtoolkit.permission.approval import ApprovalRequest
+
+__all__ = ["VIEW", "Cards", "PendingCall"]
+
+logger = logging.getLogger("nbtoolkit")
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+# Turns of the loop: calls that were started together have all asked by then.
+TURNS = 3
+# Cards that were answered outside a pipeline have no record to wait for; the oldest go.
+MAX_HELD = 50
+# Cards that hold a record for a page loaded again, a dozen widgets each.
+MAX_LEFT = 20
+RUNNING, DONE = " · running …", " · done, its record is below"
+
+
+@dataclass(slots=True, eq=False)
+class Shared:
+    """A tray with its displays: below which requests it was shown, under which ids."""
+
+    tray: Tray
+    id: str
+    shown_under: list[Mapping[str, Any]] = field(default_factory=list)
+    ended: list[PendingCall] = field(default_factory=list)
+    left: list[PendingCall] = field(default_factory=list)
+
+    def display_id(self, number: int) -> str:
+        return f"nbtoolkit-tray-{self.id}-{number}"
+
+
+@dataclass(slots=True, eq=False)
+class PendingCall:
+    """A call that waits for an answer, under the short id that ``%toolkit approve`` takes."""
+
+    id: str
+    request: ApprovalRequest
+    question: Question
+    card: ApprovalCard | QuestionCard
+    #: The tray that the card is an item of.
+    shared: Shared | None = None
+    #: Displays that say its id, and below which requests; they go with the card.
+    lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What the call would do, in one line."""
+        return self.card.title.plain
+
+    @property
+    def waits(self) -> str:
+        """The line that says its id."""
+        return f"{self.id} waits: {self.title}"
+
+    @property
+    def plain(self) -> str:
+        """The line that stands where a card can't be drawn."""
+        return self.card.plain
+
+    def bundle(self) -> dict[str, Any]:
+        """The card, or its tray, as a display."""
+        shown = self.card if self.shared is None else self.shared.tray
+        view = {"version_major": 2, "version_minor": 0, "model_id": shown.view.model_id}
+        return {VIEW: view, "text/plain": shown.plain}
+
+    @property
+    def answered_elsewhere(self) -> bool:
+        """Whether the answer came from another page than the asking cell's, which gets no updates of its output."""
+        asked, answered = self.question.origin.session, self.card.heard_from
+        if answered is None and self.shared is not None:
+            answered = self.shared.tray.heard_from
+        return asked is not None and answered is not None and asked != answered
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """Calls of one cell and thread that ask in the same moment."""
+
+    asking: list[tuple[ApprovalRequest, Question]] = field(default_factory=list)
+    made: dict[str, PendingCall] = field(default_factory=dict)
+
+
+Key = tuple[int, str | None]
+
+
+class Cards:
+    """Makes, shows and takes away; ``make`` gives the card of a question, with a number where it is a tray's item."""
+
+    def __init__(self, make: Callable[[ApprovalRequest, Question, int | None], ApprovalCard | QuestionCard]) -> None:
+        self._make = make
+        self._pending: dict[str, PendingCall] = {}
+        self._held: dict[str, list[PendingCall]] = {}
+        self._left: deque[PendingCall] = deque()
+        self._ids = itertools.count(1)
+        self._batches: dict[Key, _Batch] = {}
+        self._trays: dict[Key, Shared] = {}
+
+    # ------------------------------------------------------------------------------------------------------- opening
+    async def open(self, request: ApprovalRequest, question: Question, *, alone: bool = False) -> PendingCall:
+        """The card for a question, once it is known which others ask with it; ``alone`` keeps it out of any tray."""
+        again = self._again(request, question)
+        if again is not None:
+            return again
+        if alone:
+            return self._register(request, question, None, None)
+        key = _key(question)
+        batch = self._batches.setdefault(key, _Batch())
+        batch.asking.append((request, question))
+        try:
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
+        except BaseException:
+            batch.asking = [each for each in batch.asking if each[1] is not question]
+            self.answered(question)
+            call = batch.made.get(question.id)
+            if call is not None:
+                finish(lambda: self.settle(call, "Interrupted"))
+            raise
+        if question.id not in batch.made:
+            self._batches.pop(key, None)
+            self._open_all(key, batch)
+        return batch.made[question.id]
+
+    def _open_all(self, key: Key, batch: _Batch) -> None:
+        from nbtoolkit.notebook.widgets.tray import Tray
+
+        shared = self._trays.get(key)
+        asking = batch.asking
+        if shared is not None and shared.tray.waits:
+            for request, question in asking:
+                call = self._register(request, question, shared, shared.tray.next_number)
+                batch.made[question.id] = call
+                shared.tray.add(_item(call))
+        elif len(asking) == 1:
+            batch.made[asking[0][1].id] = self._register(*asking[0], None, None)
+        else:
+            calls = [self._register(*each, None, number) for number, each in enumerate(asking, 1)]
+            shared = self._trays[key] = Shared(Tray([_item(call) for call in calls]), asking[0][1].id)
+            scheduling.route(shared.tray.widgets)
+            for call in calls:
+                call.shared = shared
+                batch.made[call.question.id] = call
+
+    def _again(self, request: ApprovalRequest, question: Question) -> PendingCall | None:
+        """A call that was changed in a tray asks again where it stood."""
+        held = self._held.get(request.id)
+        earlier = held[-1] if held else None
+        if earlier is None or earlier.shared is None or earlier.card not in earlier.shared.tray.cards:
+            return None
+        item = _item(earlier)
+        call = self._register(request, question, earlier.shared, item.number)
+        earlier.shared.tray.replace(item, _item(call))
+        self._held.pop(request.id)
+        item.close()
+        return call
+
+    def _register(
+        self, request: ApprovalRequest, question: Question, shared: Shared | None, number: int | None
+    ) -> PendingCall:
+        card = self._make(request, question, number)
+        scheduling.route(card.widgets)
+        call = PendingCall(str(next(self._ids)), request, question, card, shared)
+        self._pending[question.id] = call
+        return call
+
+    def show(self, question: Question, parent: Mapping[str, Any]) -> None:
+        """Show the question's card below a request."""
+        call = self._pending.get(question.id)
+        if call is None:
+            return
+        if call.shared is not None:
+            self._show_shared(call, call.shared, parent)
+            return
+        scheduling.publish(call.bundle(), parent=parent, display_id=_display_id(call, len(question.shown_under)))
+        # The card of the same call before it was edited; it goes now that this one is there.
+        for earlier in self._held.pop(call.request.id, []):
+            self.take_away(earlier)
+
+    @staticmethod
+    def _show_shared(call: PendingCall, shared: Shared, parent: Mapping[str, Any]) -> None:
+        if any(_same(parent, each) for each in shared.shown_under):
+            return
+        shared.shown_under.append(parent)
+        number = len(shared.shown_under)
+        scheduling.publish(call.bundle(), parent=parent, display_id=shared.display_id(number))
+
+    # -------------------------------------------------------------------------------------------------------- waiting
+    def waiting(self) -> list[PendingCall]:
+        """The calls that wait, oldest first."""
+        return [call for call in self._pending.values() if not call.question.resolved]
+
+    def answered(self, question: Question) -> None:
+        """The question waits no more."""
+        self._pending.pop(question.id, None)
+
+    def card(self, call_id: str) -> ApprovalCard | None:
+        """The answered card of a call that runs now."""
+        held = self._held.get(call_id)
+        return _item(held[-1]) if held and _is_approval(held[-1].card) else None
+
+    # --------------------------------------------------------------------------------------------------------- ending
+    def settle(self, call: PendingCall, words: str) -> None:
+        """Say on the card how it was answered, and keep it until its call has ended."""
+        held = self._held.setdefault(call.request.id, [])
+        if call not in held:
+            held.append(call)
+        call.card.settle(words)
+        if call.shared is not None:
+            self._clear(call.shared)
+        while len(self._held) > MAX_HELD:
+            self.ended(next(iter(self._held)))
+
+    def withdraw(self, call: PendingCall) -> None:
+        """Take away a card that nobody can see."""
+        call.card.settle("")
+        self.take_away(call)
+
+    def ended(self, call_id: str, record: Mapping[str, Any] | None = None) -> None:
+        """The call's record is drawn below the asking cell: take its cards away."""
+        finish(lambda: self._let_go(call_id, record))
+
+    def _let_go(self, call_id: str, record: Mapping[str, Any] | None) -> None:
+        held = self._held.get(call_id, [])
+        while held:
+            self.take_away(held[0], record)
+            del held[0]
+        self._held.pop(call_id, None)
+
+    def take_away(self, call: PendingCall, record: Mapping[str, Any] | None = None) -> None:
+        """Close a card and empty its display, so that a saved notebook holds nothing of it.
+
+        Where it was shown again, the record takes its place: the asking cell's own output may be lost. So it is for a
+        page that was loaded again: only the card's widgets still reach it, and then they hold the record.
+        """
+        try:
+            if call.shared is not None:
+                self._end_item(call, call.shared, record)
+            else:
+                if record is not None and call.answered_elsewhere:
+                    self._leave(call, record)
+                else:
+                    call.card.close()
+                for number, parent in enumerate(call.question.shown_under, 1):
+                    left = (record or {}) if number > 1 else {}
+                    scheduling.publish(left, parent=parent, display_id=_display_id(call, number), update=True)
+            for line, parent in call.lines:
+                scheduling.publish({}, parent=parent, display_id=line, update=True)
+        except Exception:
+            # A card that can't be taken away must not cost the call its result.
+            logger.warning("an approval card could not be closed", exc_info=True)
+
+    def _leave(self, call: PendingCall, record: Mapping[str, Any]) -> None:
+        call.card.leave(record["text/html"])
+        self._left.append(call)
+        while len(self._left) > MAX_LEFT:
+            self._left.popleft().card.close()
+
+    def _end_item(self, call: PendingCall, shared: Shared, record: Mapping[str, Any] | None) -> None:
+        if call in shared.ended:
+            return
+        shared.ended.append(call)
+        if record is not None and call.answered_elsewhere:
+            self._leave(call, record)
+            shared.left.append(call)
+        for number, parent in enumerate(shared.shown_under, 1):
+            if record is not None and number > 1:
+                display_id = f"{shared.display_id(number)}-{call.id}"
+                scheduling.publish(record, parent=parent, display_id=display_id)
+        if shared.tray.waits and call not in shared.left:
+            card = _item(call)
+            # It keeps its room until the others are answered.
+            card.say(card.said.replace(RUNNING, DONE))
+        self._clear(shared)
+
+    def _clear(self, shared: Shared) -> None:
+        """Once nobody is about to click in a tray, take out what has ended, and the tray when that is all."""
+        if shared.tray.waits:
+            return
+        for call in shared.ended:
+            if call not in shared.left and call.card in shared.tray.cards:
+                shared.tray.drop(_item(call))
+                call.card.close()
+        left = [_item(call) for call in shared.left]
+        if any(card not in left for card in shared.tray.cards):
+            return
+        self._trays = {key: each for key, each in self._trays.items() if each is not shared}
+        if left:
+            shared.tray.leave(left)
+        else:
+            shared.tray.close()
+        for number, parent in enumerate(shared.shown_under, 1):
+            scheduling.publish({}, parent=parent, display_id=shared.display_id(number), update=True)
+
+    def close(self) -> None:
+        """Take all cards away."""
+        for call_id in list(self._held):
+            self.ended(call_id)
+        while self._left:
+            self._left.popleft().card.close()
+
+
+def _display_id(call: PendingCall, number: int) -> str:
+    """The display of a card below the ``number``-th request that it was shown under."""
+    return f"nbtoolkit-{call.question.id}-{number}"
+
+
+def _key(question: Question) -> Key:
+    return threading.get_ident(), (question.origin.parent.get("header") or {}).get("msg_id")
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    ids = [(each.get("header") or {}).get("msg_id") for each in (one, other)]
+    return ids[0] == ids[1]
+
+
+def _is_approval(card: object) -> bool:
+    from nbtoolkit.notebook.widgets.card import ApprovalCard
+
+    return isinstance(card, ApprovalCard)
+
+
+def _item(call: PendingCall) -> ApprovalCard:
+    """A call's card where it is known to be an approval card, as a tray's items are."""
+    card: Any = call.card
+    return card  # type: ignore[no-any-return]

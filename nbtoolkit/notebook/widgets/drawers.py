@@ -1,0 +1,167 @@
+"""What opens below a card's buttons: the rules to remember, the arguments to change, the result to give instead.
+
+A drawer is made when it is first opened: together they are most of a card's widgets, and most cards are answered without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as w
+
+from nbtoolkit.exception import ToolArgumentsError
+from nbtoolkit.notebook.text import count, visible
+from nbtoolkit.notebook.widgets.form import Form, FormError
+from nbtoolkit.permission.approval import Approval
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nbtoolkit.notebook.widgets.parts import Kit
+    from nbtoolkit.permission.approval import ApprovalRequest, Scope
+
+__all__ = ["AlwaysDrawer", "AnswerDrawer", "EditDrawer"]
+
+SCOPES: tuple[tuple[str, Scope], ...] = (
+    ("the rest of this cell", "cell"),
+    ("this kernel", "kernel"),
+    ("this project", "project"),
+    ("me, everywhere", "user"),
+)
+_LABEL = "56px"
+
+
+class AlwaysDrawer:
+    """The suggested rules to edit, how long they hold, and what they would have allowed lately."""
+
+    def __init__(
+        self,
+        kit: Kit,
+        about: str,
+        request: ApprovalRequest,
+        resolve: Callable[[Approval], None],
+        counter: Callable[[Sequence[PermissionRule]], tuple[int, int]] | None,
+    ) -> None:
+        self._request, self._resolve, self._counter = request, resolve, counter
+        rules = request.suggested_rules
+        self._rules = kit.field(
+            w.Textarea,
+            "Rule" if len(rules) == 1 else "Rules",
+            label_width=_LABEL,
+            value="\n".join(str(rule) for rule in rules),
+            rows=len(rules),
+            tooltip="One rule a line",
+        )
+        self._scope = kit.field(
+            w.Dropdown, "For", label_width=_LABEL, layout=kit.layout(width="260px"), options=SCOPES, value="kernel"
+        )
+        save = kit.button("Allow always", about, "8.4em", self._allow, "nbtk-primary")
+        self._note = kit.html("")
+        self._say()
+        self._rules.observe(lambda _: self._say(), "value")
+        row = kit.box("nbtk-row", [self._scope, save], row=True)
+        self.view = kit.box("nbtk-drawer", [self._rules, row, self._note])
+
+    def focus(self) -> None:
+        """Put the cursor into the rules."""
+        self._rules.focus()
+
+    def _allow(self) -> None:
+        try:
+            rules = self._read()
+        except ValueError as fault:
+            self._say(str(fault), wrong=True)
+            return
+        self._resolve(Approval.allow(rules, self._scope.value))
+
+    def _read(self) -> list[PermissionRule]:
+        lines = [line for line in self._rules.value.splitlines() if line.strip()]
+        if not lines:
+            raise ValueError("Write a rule, or use “Allow once”.")
+        return [PermissionRule.parse(line, PermissionBehavior.ALLOW) for line in lines]
+
+    def _say(self, fault: str | None = None, *, wrong: bool = False) -> None:
+        try:
+            rules = self._read()
+        except ValueError as error:
+            # Half a rule is no mistake while it is typed; it is one when the button is pressed.
+            fault, rules = fault or str(error), []
+        if fault is not None:
+            role = ' class="nbtk-bad" role="alert"' if wrong else ' class="nbtk-soft"'
+            self._note.value = f"<div{role}>{visible(fault)}</div>"
+            return
+        said = []
+        if self._counter is not None:
+            hit, of = self._counter(rules)
+            subject = "This rule" if len(rules) == 1 else "These rules"
+            said.append(f"{subject} would have allowed {hit} of the last {count(of, 'call')}." if of else "")
+        tool = self._request.tool
+        if getattr(tool, "is_mcp", False):
+            said.append("It ends when the server changes the tool.")
+        elif getattr(tool, "origin", "") != "Built-in tool":
+            said.append("It ends when the function changes.")
+        self._note.value = f'<div class="nbtk-soft" role="status">{" ".join(each for each in said if each)}</div>'
+
+
+class EditDrawer:
+    """The arguments as a form; what is changed is validated, and judged again."""
+
+    def __init__(
+        self,
+        kit: Kit,
+        about: str,
+        request: ApprovalRequest,
+        resolve: Callable[[Approval], None],
+        validate: Callable[[dict[str, Any]], object] | None,
+        route: Callable[[list[Any]], object] | None,
+    ) -> None:
+        self._resolve, self._validate = resolve, validate
+        self._form = Form(request.tool.input_schema, request.tool_input, route=route, kit=kit)
+        send = kit.button("Check and ask again", about, "13em", self._send, "nbtk-primary")
+        note = kit.html('<span class="nbtk-soft">Judged again before it runs.</span>')
+        self.view = kit.box("nbtk-drawer", [self._form.widget, kit.box("nbtk-row", [send, note], row=True)])
+
+    def focus(self) -> None:
+        """Put the cursor into the first field."""
+        self._form.focus()
+
+    def _send(self) -> None:
+        self._form.show_faults()
+        try:
+            # The tool checks better than its schema: it knows the notebook's variables.
+            edited = self._form.read(check=False)
+            if self._validate is not None:
+                self._validate(edited)
+        except (FormError, ToolArgumentsError) as fault:
+            self._form.show_faults(fault.faults)
+            return
+        self._resolve(Approval.edit(edited))
+
+
+class AnswerDrawer:
+    """A result of the person's own, in the tool's place."""
+
+    def __init__(self, kit: Kit, about: str, resolve: Callable[[Approval], None]) -> None:
+        self._resolve = resolve
+        self._text = kit.field(
+            w.Textarea,
+            f"Result of {about}, given by you",
+            unseen=True,
+            rows=3,
+            placeholder="The result that the model gets; the tool doesn't run",
+        )
+        send = kit.button("Send as the result", about, "11.4em", self._send, "nbtk-primary")
+        self._note = kit.html("")
+        self.view = kit.box("nbtk-drawer", [self._text, kit.box("nbtk-row", [send, self._note], row=True)])
+
+    def focus(self) -> None:
+        """Put the cursor into the text."""
+        self._text.focus()
+
+    def _send(self) -> None:
+        if not self._text.value.strip():
+            self._note.value = '<span class="nbtk-bad" role="alert">Write what the model should get.</span>'
+            self._text.focus()
+            return
+        self._resolve(Approval.respond(self._text.value))
