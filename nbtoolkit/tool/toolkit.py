@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit.exception import ToolkitWarning
 from nbtoolkit.permission.engine import PermissionEngine
 from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode, PermissionRule
@@ -67,7 +69,14 @@ class Toolkit(Catalogue):
 
     def _forget(self, old: ToolBase, new: ToolBase) -> None:
         super()._forget(old, new)
-        self.engine.redefined(new)
+        names = {old.name, new.name}
+        # The definition's hash wants the schema, which is made when first needed.
+        if not any(rule.tool_name in names and rule.definition is not None for rule in self.grants):
+            return
+        gone = [rule for name in sorted(names) for rule in self.grants.redefined(name, new.definition_hash)]
+        if gone:
+            text = f"{new.name} has changed since it was allowed, so this is asked about again: {', '.join(map(str, gone))}"
+            warnings.warn(text, ToolkitWarning, stacklevel=2)
 
     # ------------------------------------------------------------------ calling
     def call_tool(

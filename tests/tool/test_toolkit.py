@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 import warnings
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from pydantic import BaseModel
 from nbtoolkit import hooks
 from nbtoolkit.exception import ToolkitWarning
 from nbtoolkit.message import ToolResultState
+from nbtoolkit.permission.approval import Approval, ApprovalRequest
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.skill import Skill
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.bash import Bash
@@ -68,6 +71,59 @@ def test_the_same_function_registered_again_replaces_itself_in_place() -> None:
     again()
     assert names(toolkit) == ["load", "other"]
     assert toolkit.get_tool_sync("load").description == "Load anew."  # type: ignore[union-attr]
+
+
+def run_cell(toolkit: Toolkit, code: str) -> dict[str, Any]:
+    scope: dict[str, Any] = {"__name__": "__main__", "tool": partial(tool, toolkit=toolkit), "toolkit": toolkit}
+    exec(compile(code, "<cell>", "exec"), scope)
+    return scope
+
+
+NAMED = "@tool(name={!r})\ndef f(x: int) -> int:\n    'Do it.'\n    return x\n"
+
+
+def test_a_function_whose_cell_is_run_again_under_another_name_leaves_no_old_one() -> None:
+    toolkit = Toolkit(tools=[other])
+    run_cell(toolkit, NAMED.format("first") + NAMED.format("nothing").replace("def f", "def g"))
+    toolkit.add_rule("first")
+    run_cell(toolkit, NAMED.format("second"))
+    assert names(toolkit) == ["other", "second", "nothing"]
+    assert asyncio.run(toolkit.get_tool("first")) is None
+    # Rules that were typed stay.
+    assert [str(rule) for rule in toolkit.rules] == ["first"]
+
+
+def test_one_run_of_a_cell_may_give_one_function_several_names() -> None:
+    toolkit = Toolkit()
+    loop = "for n in 'abc':\n    @tool(name=n)\n    def f(x: int) -> int:\n        'Do it.'\n        return x\n"
+    for _ in range(2):
+        run_cell(toolkit, loop)
+        assert names(toolkit) == ["a", "b", "c"]
+    toolkit.clear()
+    twice = NAMED.format("a") + "tool(name='b')(f)\n"
+    run_cell(toolkit, twice)
+    assert names(toolkit) == ["a", "b"]
+
+
+def test_grants_that_go_with_a_definition_are_named() -> None:
+    toolkit = Toolkit()
+
+    async def always(request: ApprovalRequest) -> Approval:
+        rule = PermissionRule.parse("f(x=1)", PermissionBehavior.ALLOW)
+        return Approval.allow(scope="kernel", rule=rule)
+
+    toolkit.approver = always
+    run_cell(toolkit, NAMED.format("f"))
+    assert toolkit.call_sync("f", x=1).value == 1
+    assert [str(rule) for rule in toolkit.grants] == ["f(x=1)"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run_cell(toolkit, NAMED.format("f"))
+    with pytest.warns(
+        ToolkitWarning, match=r"f has changed since it was allowed, so this is asked about again: f\(x=1\)"
+    ):
+        run_cell(toolkit, NAMED.format("f").replace("return x", "return x + 1"))
+    assert list(toolkit.grants) == []
 
 
 def test_two_different_tools_of_one_name_are_an_error_that_names_both() -> None:
@@ -402,6 +458,15 @@ def test_a_function_under_a_servers_name_is_refused_whichever_comes_first() -> N
         toolkit.add_tool_sync(Server("up"))  # type: ignore[arg-type]
     assert names(toolkit) == ["mcp__up__other"]
     toolkit.add_tool_sync(Server("u"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "a__b"), ("a__b", "a")])
+def test_servers_whose_tools_could_have_one_name_are_refused(first: str, second: str) -> None:
+    toolkit = Toolkit(mcps=[Server(first)])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="the MCP servers 'a' and 'a__b' could give two tools one name"):
+        toolkit.add_tool_sync(Server(second))  # type: ignore[arg-type]
+    assert [client.name for client in toolkit.mcps] == [first]
+    toolkit.add_tool_sync([Server("a_b"), Server("ab__c")])  # type: ignore[list-item]
 
 
 def test_a_servers_tool_that_was_registered_by_itself_is_listed_once() -> None:
