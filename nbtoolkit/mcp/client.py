@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from nbtoolkit.mcp import nested
+from nbtoolkit.mcp import nested, taping
 from nbtoolkit.mcp.config import HttpMCPConfig, MCPConfig, StdioMCPConfig
 from nbtoolkit.mcp.interaction import ElicitationHandler, Interaction, SamplingHandler
 from nbtoolkit.mcp.naming import tool_names
@@ -147,12 +147,21 @@ class MCPClient(BaseModel):
 
         A stateless client has nothing to keep open: it reaches the server once, to see that it can.
         """
-        if self.is_stateful:
-            from nbtoolkit.mcp.caller import here
-
-            await self._run(self._connection.connect(here(), timeout))
-        else:
+        if not self.is_stateful:
             await self.list_tools(refresh=True)
+        elif taping.tape is None:
+            await self._connect(timeout)
+        else:
+            await taping.tape.connect(self, lambda: self._connect(timeout))
+
+    async def _connect(self, timeout: float | None) -> None:
+        from nbtoolkit.mcp.caller import here
+
+        await self._run(self._connection.connect(here(), timeout))
+
+    def mark_connected(self, wanted: bool) -> None:
+        """Count as connected, or no longer, without a session; for what stands in a server's place."""
+        self._connection.wanted = wanted
 
     async def close(self, ignore_errors: bool = True) -> None:  # noqa: ARG002 - AgentScope's signature
         """End the session and everything that the server has started; closing twice is fine."""
@@ -191,9 +200,14 @@ class MCPClient(BaseModel):
         if refresh:
             connection.drop_list()
         if live.listed is None or live.edition != connection.edition:
-            definitions = await self._run(connection.tools())
+            tape = taping.tape
+            tools = self._tools
+            definitions = await (tools() if tape is None else tape.tools(self, tools))
             self._take(definitions, connection.edition)
         return list(live.listed or ())
+
+    async def _tools(self) -> list[mcp_types.Tool]:
+        return await self._run(self._connection.tools())
 
     async def get_tool(self, name: str) -> MCPTool:
         """One tool, by its name here or the server's own; also one that enable_tools or disable_tools hide.
@@ -252,6 +266,19 @@ class MCPClient(BaseModel):
         ``on_progress`` gets {progress, total, message}, in the portal's thread. With ``expected``, a tool whose
         definition is another by now isn't run: MCPDefinitionError.
         """
+        if taping.tape is None:
+            return await self._call(name, arguments, on_progress, expected)
+        return await taping.tape.call(
+            self, name, arguments, on_progress, lambda heard: self._call(name, arguments, heard, expected)
+        )
+
+    async def _call(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        on_progress: Callable[[dict[str, Any]], None] | None,
+        expected: mcp_types.Tool | None,
+    ) -> mcp_types.CallToolResult:
         from nbtoolkit.mcp.caller import here
 
         return await self._run(
@@ -273,6 +300,24 @@ class MCPClient(BaseModel):
 
         result = await self._fetch(lambda session: session.ask("read_resource", uri))
         return [resource_block(each) for each in result.contents]
+
+    async def subscribe_resource(self, uri: str, on_update: Callable[[str], object]) -> None:
+        """Call ``on_update(uri)`` when the resource, or a part of it, has changed, until it is unsubscribed.
+
+        In the portal's thread, so keep it short. It goes on after a reconnect. ValueError for a client that keeps no
+        session; MCPError where the server knows no subscriptions.
+        """
+        from nbtoolkit.mcp.caller import here
+
+        if not self.is_stateful:
+            raise ValueError(f"The MCP client {self.name!r} keeps no session that could be told (is_stateful=False).")
+        await self._run(self._connection.subscribe(uri, on_update, here()))
+
+    async def unsubscribe_resource(self, uri: str) -> None:
+        """Hear no more of the resource; one that wasn't subscribed to is fine."""
+        from nbtoolkit.mcp.caller import here
+
+        await self._run(self._connection.unsubscribe(uri, here()))
 
     async def list_prompts(self) -> list[mcp_types.Prompt]:
         """The server's prompts, all pages; none where it has none to offer."""
@@ -309,6 +354,9 @@ class MCPClient(BaseModel):
         return list(result.completion.values)
 
     async def _fetch(self, ask: Callable[[Session], Awaitable[T]]) -> T:
+        return await (self._ask(ask) if taping.tape is None else taping.tape.fetch(self, ask, self._ask))
+
+    async def _ask(self, ask: Callable[[Session], Awaitable[T]]) -> T:
         from nbtoolkit.mcp.caller import here
 
         return await self._run(self._connection.fetch(ask, here()))

@@ -19,6 +19,7 @@ from nbtoolkit.mcp.portal import at_shutdown
 from nbtoolkit.mcp.process import hurry
 from nbtoolkit.mcp.session import Session
 from nbtoolkit.mcp.status import Flight
+from nbtoolkit.mcp.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -59,6 +60,7 @@ class Connection:
         self.edition = 0
         self._indexed: tuple[list[mcp_types.Tool] | None, dict[str, mcp_types.Tool]] = (None, {})
         self.flights: dict[int, Flight] = {}
+        self.watch = Watch(self.drop_list)
         self.starts = 0
         self._lock = asyncio.Lock()
         self._listing = asyncio.Lock()
@@ -95,7 +97,7 @@ class Connection:
 
     def _new_session(self) -> Session:
         callbacks = self.interaction.callbacks(self)
-        return Session(self.name, self.config, self.log, self.headers, self.interaction, callbacks, self.drop_list)
+        return Session(self.name, self.config, self.log, self.headers, self.interaction, callbacks, self.watch)
 
     async def close(self) -> None:
         """End the session; a client that was never connected has nothing to close."""
@@ -200,6 +202,23 @@ class Connection:
                     return await self.request(session, ask(session))
                 finally:
                     snapshot.reset(kept)
+
+    async def subscribe(self, uri: str, on_update: Callable[[str], object], caller: Caller) -> None:
+        """Have a function told of a resource's changes."""
+        first = uri not in self.watch.resources
+        self.watch.resources.setdefault(uri, []).append(on_update)
+        if not first:
+            return
+        try:
+            await self.fetch(lambda session: session.subscribe(uri, subscribe=True), caller)
+        except BaseException:
+            self.watch.resources.pop(uri, None)
+            raise
+
+    async def unsubscribe(self, uri: str, caller: Caller) -> None:
+        """Have nobody told of it any more."""
+        if self.watch.resources.pop(uri, None) is not None and self.alive:
+            await self.fetch(lambda session: session.subscribe(uri, subscribe=False), caller)
 
     # -------------------------------------------------------------------------------------------------- the calls
     async def call(

@@ -11,13 +11,14 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.mcp.failure import explain
 from nbtoolkit.mcp.http import Answers, Headers, http_streams
 from nbtoolkit.mcp.process import ServerProcess, sdk_streams
+from nbtoolkit.mcp.watch import Watcher
 
 if TYPE_CHECKING:
     import mcp
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig
     from nbtoolkit.mcp.interaction import Interaction
     from nbtoolkit.mcp.logs import ServerLog
+    from nbtoolkit.mcp.watch import Watch
 
 __all__ = ["Session"]
 
@@ -57,7 +59,7 @@ class Session:
         headers: Headers,
         interaction: Interaction,
         callbacks: dict[str, Any],
-        on_tools_changed: Callable[[], None],
+        watch: Watch,
     ) -> None:
         self.name = name
         self.config = config
@@ -65,7 +67,8 @@ class Session:
         self.headers = headers
         self.interaction = interaction
         self.callbacks = callbacks
-        self.on_tools_changed = on_tools_changed
+        self.watch = watch
+        self.watcher: Watcher | None = None
         self.answers = Answers()
         self.process: ServerProcess | None = None
         self.client: mcp.Client | None = None
@@ -125,8 +128,12 @@ class Session:
                 self.client = client
                 if not self._ready.done():
                     self._ready.set_result(None)
-                async with self._listening(client):
+                self.watcher = Watcher(client, self.watch)
+                try:
+                    await self.watcher.start()
                     await self._until_over()
+                finally:
+                    await self.watcher.stop()
         except Exception as error:
             self.error = error
             logger.debug("the session with the MCP server %r ended", self.name, exc_info=True)
@@ -204,31 +211,9 @@ class Session:
         if isinstance(message, Exception):
             self.log.write("protocol", str(message)[:500])
         elif getattr(message, "method", None) == "notifications/tools/list_changed":
-            self.on_tools_changed()
-
-    @contextlib.asynccontextmanager
-    async def _listening(self, client: mcp.Client) -> AsyncIterator[None]:
-        """In the newer era a server tells of changed lists only to those who subscribe."""
-        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-        tools = client.server_capabilities.tools
-        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
-            yield
-            return
-        task = asyncio.create_task(self._subscribe(client))
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
-
-    async def _subscribe(self, client: mcp.Client) -> None:
-        try:
-            async with client.listen(tools_list_changed=True) as subscription:
-                async for _ in subscription:
-                    self.on_tools_changed()
-        except Exception:
-            logger.debug("no subscription to changes of %r", self.name, exc_info=True)
+            self.watch.on_tools_changed()
+        elif getattr(message, "method", None) == "notifications/resources/updated":
+            self.watch.updated(str(message.params.uri))
 
     # ------------------------------------------------------------------------------------------------- requests
     async def list_tools(self) -> list[mcp_types.Tool]:
@@ -270,6 +255,13 @@ class Session:
     async def call_tool(self, name: str, arguments: dict[str, Any], on_progress: Any) -> mcp_types.CallToolResult:
         """Call a tool; a server that ends meanwhile ends the call with an MCPError."""
         return await self._open_client().call_tool(name, arguments, progress_callback=on_progress)
+
+    async def subscribe(self, uri: str, *, subscribe: bool) -> None:
+        """Begin, or end, to be told of a resource."""
+        self._open_client()
+        if self.watcher is not None:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                await self.watcher.change(uri, subscribe=subscribe)
 
     def _open_client(self) -> mcp.Client:
         if self.client is None or not self.alive:

@@ -40,13 +40,14 @@ tools: list[dict[str, Any]] = [
     {"name": "die", "description": "Die at once", "inputSchema": SCHEMA},
     {"name": "flood", "description": "Write on stderr", "inputSchema": SCHEMA},
     {"name": "big", "description": "A long result", "inputSchema": SCHEMA},
-    {"name": "change", "description": "Change the tools", "inputSchema": SCHEMA},
+    {"name": "change", "description": "Change the tools, or a resource", "inputSchema": SCHEMA},
     {"name": "ask", "description": "Ask the person", "inputSchema": SCHEMA},
     {"name": "counts", "description": "What was asked for so far", "inputSchema": SCHEMA},
 ]
 tools += [{"name": f"tool{n:03}", "description": f"Number {n}", "inputSchema": SCHEMA} for n in range(options.tools)]
 counts: dict[str, int] = {}
 cancelled: set[Any] = set()
+subscribed: set[str] = set()
 answers: dict[Any, Any] = {}
 answered = threading.Condition()
 writing = threading.Lock()
@@ -108,6 +109,10 @@ def call(name: str, arguments: dict[str, Any], request: Any, token: Any) -> dict
         return text("flooded")
     if name == "big":
         return text("y" * arguments["bytes"])
+    if name == "change" and "uri" in arguments:
+        if subscribed:
+            send(method="notifications/resources/updated", params={"uri": arguments["uri"]})
+        return text(", ".join(sorted(subscribed)))
     if name == "change":
         tools[0]["description"] = arguments.get("description", "Say it differently")
         tools.append({"name": "added", "description": "New", "inputSchema": SCHEMA})
@@ -151,6 +156,9 @@ def serve(message: dict[str, Any]) -> None:
         send(id=request, result=page)
     elif method == "tools/call":
         threading.Thread(target=serve_call, args=(message,), daemon=True).start()
+    elif method in {"resources/subscribe", "resources/unsubscribe"}:
+        (subscribed.add if method == "resources/subscribe" else subscribed.discard)(message["params"]["uri"])
+        send(id=request, result={})
     elif method == "notifications/cancelled":
         cancelled.add(message["params"]["requestId"])
     elif request is not None:
