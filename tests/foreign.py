@@ -58,10 +58,10 @@ class ForeignClient:
     def call(self, name: str, **arguments: Any) -> Future[Any]:
         """Start a call; its future is cancelled as a client cancels."""
 
-        async def progress(number: float, total: float | None, message: str | None) -> None:
-            self.progress.append((number, total, message))
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            self.progress.append((progress, total, message))
 
-        return self.run(self.client.call_tool(name, arguments, progress_callback=progress))
+        return self.run(self.client.call_tool(name, arguments, progress_callback=report))
 
     def tools(self) -> list[str]:
         """The names of the tools that the server lists."""

@@ -195,7 +195,8 @@ class HTTPServer:
             self._socket.close()
 
     def __enter__(self) -> Self:
-        self.start()
+        if self._thread is None:
+            self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
