@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from nbtoolkit.permission.programs import CODE, SUBCOMMANDS, family, program_name
 from nbtoolkit.permission.readonly_git import GIT_VALUED
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.permission.subject import Match, Subject
-from nbtoolkit.permission.wrappers import SHELLS, program_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,56 +30,8 @@ Form = tuple[tuple[tuple[str, ...] | None, bool], ...]
 
 _NO, _UNKNOWN, _YES = Match.NO, Match.UNKNOWN, Match.YES
 
-# The second word belongs to the command's name.
-_SUBCOMMANDS = frozenset(
-    [
-        "git",
-        "pip",
-        "pip3",
-        "npm",
-        "pnpm",
-        "yarn",
-        "docker",
-        "podman",
-        "kubectl",
-        "conda",
-        "mamba",
-        "uv",
-        "poetry",
-        "cargo",
-        "go",
-        "gh",
-        "glab",
-        "dvc",
-        "mlflow",
-        "jupyter",
-        "brew",
-        "apt",
-        "apt-get",
-        "dnf",
-        "yum",
-        "systemctl",
-        "make",
-        "just",
-        "hatch",
-        "pdm",
-        "terraform",
-        "helm",
-        "aws",
-        "gcloud",
-        "az",
-        "rustup",
-        "bun",
-        "deno",
-        "ruff",
-        "wandb",
-        "kaggle",
-        "dbt",
-        "snow",
-    ]
-)
 # A rule for any words behind these would allow everything.
-_ANYTHING = SHELLS | frozenset(
+_ANYTHING = (CODE - {"make", "gmake", "just", "vi", "vim"}) | frozenset(
     [
         "sudo",
         "doas",
@@ -89,21 +41,6 @@ _ANYTHING = SHELLS | frozenset(
         "exec",
         "source",
         ".",
-        "python",
-        "python3",
-        "python2",
-        "perl",
-        "ruby",
-        "node",
-        "deno",
-        "bun",
-        "Rscript",
-        "R",
-        "julia",
-        "php",
-        "lua",
-        "awk",
-        "gawk",
         "find",
         "ssh",
         "parallel",
@@ -116,11 +53,11 @@ _ANYTHING = SHELLS | frozenset(
         "trap",
         "su",
         "busybox",
+        "toybox",
         "dd",
         "rm",
         "curl",
         "wget",
-        "osascript",
         "tee",
     ]
 )
@@ -136,6 +73,8 @@ class CommandSubject(Subject):
     """How many words of ``allowed`` a pattern must name, so that it names what a wrapper runs too."""
     hidden: bool = False
     """Whether it can run what nobody can tell: every deny and ask rule may name it."""
+    mentions: frozenset[str] = frozenset()
+    """Words, casefolded, in code that it is given: a deny or ask rule for such a program may name it."""
 
     def matches(self, rule: PermissionRule, base: str) -> Match:  # noqa: ARG002 - the engine's form
         """Compare the pattern's words with the command's."""
@@ -151,13 +90,15 @@ class CommandSubject(Subject):
                 return _YES
             if match is _UNKNOWN:
                 best = _UNKNOWN
+        if best is _NO and program_name(words[0]).casefold() in self.mentions:
+            return _UNKNOWN
         return best
 
     def keys(self, *, wide: bool) -> frozenset[str] | None:
         """The names of the programs, which every pattern that names the command holds."""
         if not wide:
             return _programs(() if self.allowed is None else (self.allowed,), whole=True)
-        return None if self.hidden else _programs(self.forms, whole=False)
+        return None if self.hidden or self.mentions else _programs(self.forms, whole=False)
 
     def covered_by(self, rule: PermissionRule) -> bool:
         """Whether an allow rule names this command, and what it runs."""
@@ -292,8 +233,11 @@ def _skipping(words: Sequence[str], command: Form) -> Match:
     return _UNKNOWN if doubtful else _NO
 
 
-def suggest(args: Sequence[Argument], allowed: Form | None) -> PermissionRule | None:
-    """A rule that would allow this command, and others like it where that isn't everything."""
+def suggest(args: Sequence[Argument], allowed: Form | None, reach: int = 0) -> PermissionRule | None:
+    """A rule that would allow this command, and others like it where that isn't everything.
+
+    ``reach``: how many words it must name at least, as CommandSubject says.
+    """
     if allowed is None or not args:
         return None
     words: list[str] = []
@@ -303,27 +247,32 @@ def suggest(args: Sequence[Argument], allowed: Form | None) -> PermissionRule | 
         words.append(values[0])
     if not words:
         return None
-    known = len(words) == len(allowed)
-    name = program_name(words[0])
-    if name in _ANYTHING:
-        if name in ("python", "python3") and len(words) > 2 and words[1] == "-m":
-            chosen, open_end = words[:3], True
-        elif known:
-            chosen, open_end = words, False
-        else:
-            return None
-    elif name in _SUBCOMMANDS:
-        if len(words) > 1 and not words[1].startswith("-"):
-            chosen, open_end = words[:2], True
-        elif known:
-            chosen, open_end = words, False
-        else:
-            return None
-    else:
-        chosen, open_end = words[:1], True
+    chosen, open_end = _chosen(words, reach, known=len(words) == len(allowed))
+    if not chosen:
+        return None
     text = " ".join(shlex.quote(word) if re.search(r"[\s'\"\\$`()*]|^$|:$", word) else word for word in chosen)
     if "\n" in text or len(text) > 300:
         return None
     return PermissionRule(
         tool_name="Bash", rule_content=f"{text}:*" if open_end else text, behavior=PermissionBehavior.ALLOW
     )
+
+
+def _chosen(words: list[str], reach: int, *, known: bool) -> tuple[list[str], bool]:
+    """The words that a suggested rule names, and whether any may follow; none where only all of them would do."""
+    name = family(words[0])
+    count = 1
+    if name in SUBCOMMANDS and len(words) > 1 and not words[1].startswith("-"):
+        count = 2
+    elif name in SUBCOMMANDS:
+        count = 0
+    elif name == "python" and len(words) > 2 and words[1] == "-m":
+        count = 3
+    elif name in _ANYTHING:
+        count = 0
+    if reach > count:
+        # A wrapper: the rule names what it runs, and that must not be one that runs anything.
+        count = reach if len(words) >= reach and family(words[reach - 1]) not in _ANYTHING else 0
+    if count:
+        return words[:count], True
+    return (words, False) if known else ([], False)

@@ -8,119 +8,94 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from nbtoolkit.permission.programs import CODE, family
 from nbtoolkit.permission.readonly_git import git_words
 from nbtoolkit.permission.sensitive import inside, resolve, system_folder
 from nbtoolkit.permission.shell_values import UNKNOWN, changes_what_runs
-from nbtoolkit.permission.wrappers import SHELLS, program_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nbtoolkit.permission.shell_values import Argument
 
-__all__ = ["INTERPRETERS", "danger"]
+__all__ = ["Runs", "danger"]
 
-INTERPRETERS = (
-    frozenset(
-        [
-            "python",
-            "python2",
-            "python3",
-            "ipython",
-            "perl",
-            "ruby",
-            "node",
-            "deno",
-            "bun",
-            "Rscript",
-            "R",
-            "julia",
-            "php",
-            "lua",
-            "awk",
-            "gawk",
-            "mawk",
-            "sed",
-            "sqlite3",
-            "psql",
-            "mysql",
-            "duckdb",
-            "jq",
-            "osascript",
-        ]
+
+class Runs(str):
+    """A reason that is about another program being run, which deny and ask rules may name."""
+
+    __slots__ = ()
+
+
+_ALWAYS: dict[str, str] = {
+    name: reason
+    for names, reason in (
+        (
+            "mkfs fdisk sfdisk cfdisk parted sgdisk wipefs blkdiscard mkswap lvremove vgremove pvremove zpool mdadm cryptsetup",
+            "it changes disks",
+        ),
+        ("shutdown reboot halt poweroff init telinit kexec", "it stops the computer"),
+        ("shred srm", "it destroys files for good"),
+        ("userdel groupdel deluser useradd adduser visudo passwd chpasswd usermod vipw", "it changes who may log in"),
+        ("insmod modprobe rmmod killall5", "it changes the running system"),
+        ("alias enable shopt", Runs("it changes what commands mean")),
+        ("history fc", Runs("it reads or repeats the shell's history")),
     )
-    | SHELLS
-)
-
-_ALWAYS = {
-    **dict.fromkeys(
-        [
-            "mkfs",
-            "fdisk",
-            "sfdisk",
-            "cfdisk",
-            "parted",
-            "sgdisk",
-            "wipefs",
-            "blkdiscard",
-            "mkswap",
-            "lvremove",
-            "vgremove",
-            "pvremove",
-        ],
-        "it changes disks",
-    ),
-    **dict.fromkeys(["shutdown", "reboot", "halt", "poweroff", "init", "telinit"], "it stops the computer"),
-    **dict.fromkeys(["shred", "srm"], "it destroys files for good"),
-    **dict.fromkeys(
-        ["userdel", "groupdel", "deluser", "visudo", "passwd", "chpasswd", "usermod"], "it changes who may log in"
-    ),
-    **dict.fromkeys(["insmod", "modprobe", "rmmod", "killall5"], "it changes the running system"),
-    **dict.fromkeys(["alias", "enable", "shopt"], "it changes what commands mean"),
-    **dict.fromkeys(["history", "fc"], "it reads or repeats the shell's history"),
+    for name in names.split()
 }
 
-# Options, as whole words or beginnings, that name a program to run.
-_RUNS: dict[str, re.Pattern[str]] = {
-    name: re.compile(expression)
-    for name, expression in {
-        "tar": r"--(?:to-command|checkpoint-action|use-compress-program|rsh-command|info-script|new-volume-script)|-[a-zA-Z]*[IF]",
-        "rsync": r"--(?:rsh|rsync-path)|-[a-zA-Z0-9]*e",
-        "scp": r"-[oSF]",
-        "sftp": r"-[oSFb]",
-        "ssh": r"-[oF]",
-        "sort": r"--compress-prog",
-        "zip": r"-TT|--unzip-command",
-        "rg": r"--pre(?:=|\Z)|--hostname-bin",
-        "man": r"-[PH]|--(?:pager|html)",
-        "vim": r"-[cSs]|--cmd|\+",
-        "vi": r"-[cSs]|--cmd|\+",
-        "nvim": r"-[cSsl]|--cmd|\+",
-        "emacs": r"--eval|-[lf]|--(?:load|funcall)",
-        "fd": r"-[xX]|--exec",
-        "fdfind": r"-[xX]|--exec",
-        "wget": r"--use-askpass|--(?:pre|post)-",
-        "curl": r"-K|--config",
-        "make": r"--eval|SHELL=|-E",
-        "npm": r"--script-shell|--shell",
-        "split": r"--filter",
-        "tcpdump": r"-z",
-        "apt": r"-o",
-        "apt-get": r"-o",
-        "dpkg": r"--(?:pre|post)-invoke",
-        "gdb": r"-(?:ex|iex|x)|--(?:command|eval)",
-        "lftp": r"-[ce]",
-        "nmap": r"--script",
-        "git": r"--(?:upload-pack|receive-pack|exec-path=|config-env|ext-diff|open-files-in-pager)",
-        "docker": r"--privileged|--pid=host",
-        "pip": r"--config-settings|--global-option",
-        "crontab": r"-[re]|-\Z",
-        "hash": r"-p",
-        "complete": r"-C",
-        "mapfile": r"-C",
-        "readarray": r"-C",
-        "enable": r"-f",
-    }.items()
+# Options that name a program to run: short ones as an expression for a word's beginning, long ones by their names, which
+# most programs take shortened too.
+_RUNS: dict[str, tuple[re.Pattern[str] | None, tuple[str, ...]]] = {
+    name: (re.compile(short) if short else None, tuple(long.split()))
+    for names, short, long in (
+        (
+            "tar",
+            r"-[a-zA-Z]*[IF]",
+            "to-command checkpoint-action use-compress-program rsh-command info-script new-volume-script",
+        ),
+        ("cpio", r"-[a-zA-Z]*F", "rsh-command"),
+        ("rsync", r"-[a-zA-Z0-9]*e", "rsh rsync-path"),
+        ("scp", r"-[oSF]", ""),
+        ("sftp", r"-[oSFb]", ""),
+        ("ssh", r"-[oF]", ""),
+        ("sort", "", "compress-program"),
+        ("split", "", "filter"),
+        ("zip", r"-TT", "unzip-command"),
+        ("rg", "", "pre hostname-bin"),
+        ("fd fdfind", r"-[xX]", "exec exec-batch"),
+        ("man", r"-[PH]", "pager html"),
+        ("less", r"\+|-[kKoO]", "lesskey-src lesskey-file log-file LOG-FILE"),
+        ("vim vi view nvim gvim ex", r"-[cSsluw]|\+", "cmd"),
+        ("emacs", r"-[lf]", "eval load funcall execute script"),
+        ("wget", r"-e", "use-askpass execute config"),
+        ("curl", r"-K", "config"),
+        ("make gmake", r"-E|SHELL=", "eval"),
+        ("npm pnpm yarn", "", "script-shell shell"),
+        ("tcpdump", r"-z", ""),
+        ("apt apt-get", r"-o", "option"),
+        ("dpkg", "", "pre-invoke post-invoke"),
+        ("gdb lldb", r"-(?:ex|iex|x|o|s)", "command eval-command init-command init-eval-command source one-line batch"),
+        ("lftp", r"-[ce]", ""),
+        ("nmap", "", "script"),
+        ("git", "", "upload-pack receive-pack config-env ext-diff open-files-in-pager"),
+        ("docker podman", "", "privileged pid=host"),
+        ("pip", "", "config-settings global-option"),
+        ("crontab", r"-[re]|-\Z", ""),
+        ("hash", r"-p", ""),
+        ("complete", r"-C", ""),
+        ("mapfile readarray", r"-C", ""),
+        ("strace ltrace", r"-o?[|!]|[|!]", "output=|"),
+        ("tex latex pdflatex xelatex lualatex", r"-(?:shell-escape|enable-write18)", "shell-escape enable-write18"),
+        ("latexmk", r"-(?:e|r|shell-escape|pdflatex=|latex=)", ""),
+        ("pandoc", r"-[FL]|\S*\.lua\Z", "filter lua-filter defaults pdf-engine"),
+        ("yt-dlp youtube-dl", "", "exec exec-before-download postprocessor-args config-location"),
+        ("aria2c", "", "on-download-complete on-download-start on-download-error on-bt-download-complete conf-path"),
+        ("rclone restic", "", "password-command rsh"),
+        ("java", r"-(?:agentpath|agentlib|javaagent|XX:OnError|XX:OnOutOfMemoryError)", ""),
+        ("gcc g++ cc c++ clang clang++", r"-(?:wrapper|fplugin|B)|@", ""),
+    )
+    for name in names.split()
 }
 _GIT_HARMLESS = re.compile(
     r"(?:user\.(?:name|email)|color\.\w+|advice\.\w+|init\.defaultBranch|commit\.gpgSign|core\.(?:quotePath|abbrev|autocrlf|safecrlf)"
@@ -144,15 +119,15 @@ def danger(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]
     if static is None:
         return None
     if not static.isascii():
-        return f"the name of its program, {static!r}, holds letters that look like others"
-    name = program_name(static)
+        return Runs(f"the name of its program, {static!r}, holds letters that look like others")
+    name = family(static)
     words = [each.static for each in args[1:]]
     found = _ALWAYS.get(name) or (_ALWAYS["mkfs"] if name.startswith("mkfs.") else None)
     if found is not None:
         return found
     if name in ("source", ".") and words and re.match(r"/dev/(?:fd/|stdin)", words[0] or ""):
-        return "it runs whatever it is sent"
-    if name in INTERPRETERS and any(_SHOWS.search(word) for word in words if word):
+        return Runs("it runs whatever it is sent")
+    if name in CODE and any(_SHOWS.search(word) for word in words if word):
         return "it shows the whole environment"
     check = _CHECKS.get(name)
     if check is not None and (found := check(name, args[1:], words, folders, cwds)) is not None:
@@ -160,9 +135,19 @@ def danger(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]
     runs = _RUNS.get(name)
     if runs is not None:
         for word in words:
-            if word is not None and runs.match(word):
-                return f"{name} {word[:40]} can run another program"
+            if word is not None and _names_program(word, *runs):
+                return Runs(f"{name} {word[:40]} can run another program")
     return None
+
+
+def _names_program(word: str, short: re.Pattern[str] | None, long: Sequence[str]) -> bool:
+    if word.startswith("--"):
+        name = word[2:].partition("=")[0]
+        # Two letters may be an abbreviation of anything, and are of nothing in use.
+        return len(name) > 2 and any(
+            each.startswith(name) or ("=" in each and word.startswith(f"--{each}")) for each in long
+        )
+    return short is not None and short.match(word) is not None
 
 
 def _environment(name: str, args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
@@ -176,15 +161,34 @@ def _environment(name: str, args: Sequence[Argument], words: list[str | None], *
     if name == "compgen":
         return "it shows the names of the environment"
     if name == "set" and any(re.match(r"[-+]\w*[ak]|(?:allexport|keyword)\Z", word or "") for word in words):
-        return "it changes what other commands are given"
+        return Runs("it changes what other commands are given")
     if name in ("read", "mapfile", "readarray", "getopts", "printf"):
         set_by_name = words[1:2] if name == "printf" and words[:1] == ["-v"] else words if name != "printf" else []
         return next(
-            (f"it sets {word}, which decides what runs" for word in set_by_name if word and changes_what_runs(word)),
+            (
+                Runs(f"it sets {word}, which decides what runs")
+                for word in set_by_name
+                if word and changes_what_runs(word)
+            ),
             None,
         )
     if name in ("export", "declare", "typeset", "readonly", "local", "unset"):
         return _assigns(args)
+    return None
+
+
+def _wait(_name: str, _args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
+    for at, word in enumerate(words):
+        name = words[at + 1] if word == "-p" and at + 1 < len(words) else (word or "").removeprefix("-p")
+        if (word is None or word.startswith("-p")) and (name is None or changes_what_runs(name)):
+            return Runs("it sets a variable that decides what runs")
+    return None
+
+
+def _tar(_name: str, _args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
+    first = words[0] if words else ""
+    if first is not None and re.match(r"[a-zA-Z]*[IF][a-zA-Z]*\Z", first):
+        return Runs(f"tar {first[:40]} can run another program")
     return None
 
 
@@ -199,9 +203,9 @@ def _assigns(args: Sequence[Argument]) -> str | None:
                 or (each.splits and "=" not in value.text)
                 or (value.pattern is not None and "=" not in value.text)
             ):
-                return "what it sets isn't known until it runs"
+                return Runs("what it sets isn't known until it runs")
             if changes_what_runs(variable):
-                return f"it sets {variable}, which decides what runs"
+                return Runs(f"it sets {variable}, which decides what runs")
     return None
 
 
@@ -278,9 +282,9 @@ def _git(_name: str, args: Sequence[Argument], _words: list[str | None], *_: obj
         if word == "-c" or (word or "").startswith("--config-env"):
             setting = options[at + 1].static if at + 1 < len(options) else None
             if setting is None or not _GIT_HARMLESS.match(setting.partition("=")[0]):
-                return f"git -c {(setting or 'with an unknown setting')[:60]} can change what git runs"
+                return Runs(f"git -c {(setting or 'with an unknown setting')[:60]} can change what git runs")
         if word is not None and word.startswith("--exec-path="):
-            return "git --exec-path changes what git runs"
+            return Runs("git --exec-path changes what git runs")
     subcommand = rest[0].static if rest else None
     if rest and subcommand is None:
         return None
@@ -290,69 +294,53 @@ def _git(_name: str, args: Sequence[Argument], _words: list[str | None], *_: obj
             word.startswith(("-u", "--exec", "--upload-pack", "--receive-pack", "-c", "--config", "ext::"))
             and not (subcommand == "push" and word == "-u")
         ):
-            return f"git {subcommand} {word[:40]} can run another program"
+            return Runs(f"git {subcommand} {word[:40]} can run another program")
         if subcommand == "grep" and word.startswith("-O"):
-            return "git grep -O runs another program"
+            return Runs("git grep -O runs another program")
     if subcommand == "config":
         plain = [each.static or "" for each in rest[1:] if not (each.static or "").startswith("-")]
         if len(plain) > 1 and not _GIT_HARMLESS.match(plain[0]):
-            return f"it sets git's {plain[0][:60]}"
+            return Runs(f"it sets git's {plain[0][:60]}")
     return None
 
 
 def _sed(_name: str, args: Sequence[Argument], _words: list[str | None], *_: object) -> str | None:
     from nbtoolkit.permission.readonly import reading
-    from nbtoolkit.permission.wrappers import _made
+    from nbtoolkit.permission.wrappers import made
 
-    if reading([_made("sed"), *args]) is not None:
+    if reading([made("sed"), *args]) is not None:
         return None
     if any(each.static is not None and _SED_RUNS.search(each.static) for each in args):
-        return "the sed script can run a program or reach another file"
+        return Runs("the sed script can run a program or reach another file")
     return None
 
 
 def _awk(_name: str, args: Sequence[Argument], _words: list[str | None], *_: object) -> str | None:
     for each in args:
         if each.static is not None and re.search(r"[{}()|]|BEGIN|END", each.static) and _AWK_RUNS.search(each.static):
-            return "the awk program can run a program or reach another file"
+            return Runs("the awk program can run a program or reach another file")
     return None
 
 
 _Check = "Callable[[str, Sequence[Argument], list[str | None], Sequence[str], Sequence[str]], str | None]"
 
 _CHECKS: dict[str, Callable[..., str | None]] = {
-    **dict.fromkeys(
+    name: check
+    for names, check in (
         (
-            "printenv",
-            "env",
-            "set",
-            "export",
-            "declare",
-            "typeset",
-            "readonly",
-            "local",
-            "compgen",
-            "unset",
-            "read",
-            "mapfile",
-            "readarray",
-            "getopts",
-            "printf",
+            "printenv env set export declare typeset readonly local compgen unset read mapfile readarray getopts printf",
+            _environment,
         ),
-        _environment,
-    ),
-    "rm": _rm,
-    "rmdir": _rm,
-    "mv": _rm,
-    "chmod": _owner,
-    "chown": _owner,
-    "chgrp": _owner,
-    "find": _find,
-    "dd": _dd,
-    "kill": _kill,
-    "git": _git,
-    "sed": _sed,
-    "awk": _awk,
-    "gawk": _awk,
-    "mawk": _awk,
+        ("wait", _wait),
+        ("rm rmdir mv", _rm),
+        ("chmod chown chgrp", _owner),
+        ("find", _find),
+        ("dd", _dd),
+        ("kill", _kill),
+        ("git", _git),
+        ("sed", _sed),
+        ("tar", _tar),
+        ("awk gawk mawk nawk original-awk goawk", _awk),
+    )
+    for name in names.split()
 }

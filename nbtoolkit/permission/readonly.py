@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
 from nbtoolkit.permission.shell_values import Argument
@@ -17,7 +17,7 @@ from nbtoolkit.permission.shell_values import Argument
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Access", "Reading", "Spec", "parse_spec", "reading", "scan"]
+__all__ = ["BELOW", "Access", "Below", "Reading", "Spec", "parse_spec", "reading", "scan"]
 
 Access = Literal["read", "name", "write"]
 
@@ -33,6 +33,22 @@ class Spec:
     numeric: bool = False
 
 
+class Below(NamedTuple):
+    """How a recursive read goes down."""
+
+    hidden: bool = True
+    """Whether it reads hidden files."""
+    globs: tuple[str, ...] = ()
+    """Names that it reads though they are hidden."""
+    follows: bool = False
+    """Whether it goes through links."""
+    own: bool = True
+    """Whether this product's own files count: where they are only searched they don't."""
+
+
+BELOW = Below()
+
+
 @dataclass(slots=True)
 class Reading:
     """What a command that only reads (or only edits) looks at."""
@@ -42,9 +58,10 @@ class Reading:
     recursive: bool = False
     default_folder: bool = False
     """Whether, without a path, it works on the folder that it stands in."""
-    visible: bool = False
-    """Whether what is hidden stays out of a recursive read."""
+    below: Below = BELOW
     unknown_paths: bool = False
+    into: Argument | None = None
+    """Where cp and mv put things, by their own names where it is a folder."""
 
 
 @dataclass(slots=True)
@@ -54,6 +71,8 @@ class Scan:
     flags: dict[str, Argument | str | None] = field(default_factory=dict)
     operands: list[Argument] = field(default_factory=list)
     paths: list[tuple[Argument, Access]] = field(default_factory=list)
+    given: list[tuple[str, Argument | str]] = field(default_factory=list)
+    """Every flag with a value, a repeated one too."""
 
 
 def parse_spec(text: str) -> Spec:
@@ -130,6 +149,7 @@ def scan(spec: Spec, args: Sequence[Argument]) -> Scan | None:
 
 def _take(spec: Spec, flag: str, value: Argument | str, result: Scan) -> None:
     result.flags[flag] = value
+    result.given.append((flag, value))
     kind = spec.valued[flag]
     if kind in "<>":
         argument = value if isinstance(value, Argument) else _plain(value)
@@ -137,9 +157,9 @@ def _take(spec: Spec, flag: str, value: Argument | str, result: Scan) -> None:
 
 
 def _plain(text: str) -> Argument:
-    from nbtoolkit.permission.wrappers import _made
+    from nbtoolkit.permission.wrappers import made
 
-    return _made(text)
+    return made(text)
 
 
 def _long(spec: Spec, word: str, args: Sequence[Argument], at: int, result: Scan) -> int | None:
@@ -226,7 +246,7 @@ def by_operands(spec: Spec, found: Scan, name: str = "") -> Reading | None:
     if kind in ("one", "onename") and len(operands) > 1:
         return None
     if kind == "text+files":
-        if not any(flag in found.flags for flag in ("-e", "-f", "--regexp", "--file", "--from-file")):
+        if _pattern_first(found):
             if not operands or (operands[0].static is None and could_be_option(operands[0])):
                 return None if operands else result
             operands = operands[1:]
@@ -238,28 +258,57 @@ def by_operands(spec: Spec, found: Scan, name: str = "") -> Reading | None:
         return result if all(each.static in kind[1:].split("|") for each in operands) else None
     access: Access = "name" if kind in ("names", "onename") else "read"
     result.paths.extend((each, access) for each in operands)
-    result.recursive = access == "read" and any(
-        flag in found.flags for flag in ("-r", "-R", "--recursive", "--dereference-recursive")
-    )
-    if name == "rg":
-        result.recursive = result.visible = True
+    if access == "read" and not _goes_down(result, found, name):
+        return None
     if not operands and (access == "name" or result.recursive):
         result.default_folder = True
     return result
+
+
+def _goes_down(result: Reading, found: Scan, name: str) -> bool:
+    """Note whether and how a reader goes into folders; False where that can't be known."""
+    follows = any(flag in found.flags for flag in ("-R", "--dereference-recursive"))
+    result.recursive = follows or any(flag in found.flags for flag in ("-r", "--recursive"))
+    result.below = Below(follows=follows, own=False)
+    if name == "rg" and "--type-list" not in found.flags:
+        below = _rg(found)
+        if below is None:
+            return False
+        result.recursive, result.below = True, below
+    return True
+
+
+def _rg(found: Scan) -> Below | None:
+    """What of the hidden files rg reads: those that a glob of its own names."""
+    texts = [
+        each.static if isinstance(each, Argument) else each
+        for flag, each in found.given
+        if flag in ("-g", "--glob", "--iglob")
+    ]
+    if None in texts:
+        return None
+    wanted = tuple(text for text in texts if text is not None and not text.startswith("!"))
+    return Below(hidden=False, globs=wanted, follows="-L" in found.flags, own=False)
+
+
+def _pattern_first(found: Scan) -> bool:
+    return not any(flag in found.flags for flag in ("-e", "-f", "--regexp", "--file", "--files"))
 
 
 def _edit(name: str, found: Scan) -> Reading | None:
     if not found.operands:
         return None
     result = Reading(edits=True, paths=list(found.paths))
+    into = found.flags.get("-t") or found.flags.get("--target-directory")
+    target = into if isinstance(into, Argument) or into is None else _plain(into)
+    sources = len(found.operands)
+    if name in ("cp", "mv") and target is None:
+        sources -= 1
+        target = found.operands[-1]
+    if name in ("cp", "mv") and not ("-T" in found.flags or "--no-target-directory" in found.flags):
+        result.into = target
     # cp leaves its sources as they are; mv takes them away.
-    keeps = (
-        len(found.operands) - 1
-        if name == "cp" and "-t" not in found.flags and "--target-directory" not in found.flags
-        else 0
-    )
-    if name == "cp" and not keeps:
-        keeps = len(found.operands) if "-t" in found.flags or "--target-directory" in found.flags else 0
+    keeps = sources if name == "cp" else 0
     result.paths.extend((each, "read" if at < keeps else "write") for at, each in enumerate(found.operands))
     result.recursive = name != "mv" and any(
         flag in found.flags for flag in ("-r", "-R", "-a", "--recursive", "--archive")

@@ -120,8 +120,8 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
     if found is None or "--no-index" in found.flags:
         # With --no-index the words are any files; better asked than guessed.
         return None
-    if any("%G" in (each.static or "") for each in rest):
-        # A format that checks signatures runs gpg.
+    if any("%G" in (each.static or "") or "signature" in (each.static or "") for each in rest):
+        # A format or an order that checks signatures runs gpg.
         return None
     result = Reading(paths=[(each, "name") for each in folders])
     kind = parsed.operands

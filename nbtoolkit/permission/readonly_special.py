@@ -6,158 +6,24 @@ import re
 from collections.abc import Callable, Sequence
 
 from nbtoolkit.permission.readonly import Reading, by_operands, could_be_option, parse_spec, scan
+from nbtoolkit.permission.readonly_scripts import awk_reading, jq_reading, sed_reading
 from nbtoolkit.permission.shell_values import Argument, changes_what_runs
 
 __all__ = ["SPECIAL"]
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
-# sed's commands that only print, delete, substitute or move between its two spaces.
-_SED = re.compile(
-    r"""(?:\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)(?:\s*,\s*(?:\+?\d+|~\d+|\$|/(?:[^/\\\n]|\\.)*/))?\s*!?\s*)?
-    (?:[pPdDqQ=lhHgGxnN]|s(?P<d>[/|\#,:@!])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiI0-9]*
-    |y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)\s*(?:;|\n|\Z))+\s*\Z""",
-    re.VERBOSE,
+_ALONE_TEXT = (
+    "-print -print0 -ls -prune -quit -o -or -a -and -not ! ( ) , -depth -d -mount -xdev -empty -true -false -follow "
+    "-daystart -noleaf -nouser -nogroup -readable -writable -executable -ignore_readdir_race -noignore_readdir_race "
+    "-H -L -P"
 )
-_AWK_UNSAFE = re.compile(
-    r"system|getline|ENVIRON|PROCINFO|close|fflush|@|>|\|(?!\|)(?<!\|\|)|load|include|extension|SYMTAB|FUNCTAB"
+_FIND_ALONE = frozenset(_ALONE_TEXT.split())
+_VALUED_TEXT = (
+    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -size -mtime -atime "
+    "-ctime -mmin -amin -cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -lname -ilname -printf "
+    "-fstype -used -newermt -D"
 )
-_JQ_UNSAFE = re.compile(r"\benv\b|\$ENV|\binput_filename\b|\bimport\b|\binclude\b|\$__prog|\bget_search_list\b")
-
-
-def _sed(args: Sequence[Argument]) -> Reading | None:
-    spec = parse_spec(
-        "@nErsuz -e= --expression= -i? --in-place? --quiet --silent --regexp-extended --separate -l= --null-data --posix --debug; files"
-    )
-    found = scan(spec, args)
-    if found is None or "--debug" in found.flags:
-        return None
-    operands = list(found.operands)
-    scripts = [each for flag, each in found.flags.items() if flag in ("-e", "--expression")]
-    count = sum(1 for each in args if (each.static or "").startswith(("-e", "--expression", "-ne", "-nE")))
-    if count > 1:
-        return None
-    if not scripts:
-        if not operands:
-            return None
-        scripts = [operands.pop(0)]
-    for script in scripts:
-        text = script.static if isinstance(script, Argument) else script
-        if text is None or not _SED.match(text):
-            return None
-    edits = "-i" in found.flags or "--in-place" in found.flags
-    suffix = found.flags.get("-i") or found.flags.get("--in-place") or ""
-    if edits and (not operands or "/" in str(suffix) or "*" in str(suffix)):
-        return None
-    return Reading(edits=edits, paths=[(each, "write" if edits else "read") for each in operands])
-
-
-def _awk(args: Sequence[Argument]) -> Reading | None:
-    found = scan(parse_spec("-F= -v= --field-separator= --assign=; files"), args)
-    if found is None or not found.operands:
-        return None
-    program = found.operands[0].static
-    if program is None or _AWK_UNSAFE.search(program):
-        return None
-    for value in found.flags.values():
-        text = value.static if isinstance(value, Argument) else value
-        if text is None:
-            return None
-    return Reading(
-        paths=[(each, "read") for each in found.operands[1:] if not re.match(r"[A-Za-z_]\w*=", each.static or "")]
-    )
-
-
-def _jq(args: Sequence[Argument]) -> Reading | None:
-    found = scan(
-        parse_spec(
-            "@rcsSneajCM --raw-output --compact-output --slurp --sort-keys --null-input --exit-status --tab --arg= --argjson= --indent= --join-output --raw-input -R; files"
-        ),
-        args,
-    )
-    if found is None or not found.operands or "--arg" in found.flags or "--argjson" in found.flags:
-        return None
-    program = found.operands[0].static
-    if program is None or _JQ_UNSAFE.search(program):
-        return None
-    return Reading(paths=[(each, "read") for each in found.operands[1:]])
-
-
-_FIND_ALONE = frozenset(
-    [
-        "-print",
-        "-print0",
-        "-ls",
-        "-prune",
-        "-quit",
-        "-o",
-        "-or",
-        "-a",
-        "-and",
-        "-not",
-        "!",
-        "(",
-        ")",
-        ",",
-        "-depth",
-        "-d",
-        "-mount",
-        "-xdev",
-        "-empty",
-        "-true",
-        "-false",
-        "-follow",
-        "-daystart",
-        "-noleaf",
-        "-nouser",
-        "-nogroup",
-        "-readable",
-        "-writable",
-        "-executable",
-        "-ignore_readdir_race",
-        "-noignore_readdir_race",
-        "-H",
-        "-L",
-        "-P",
-    ]
-)
-_FIND_VALUED = frozenset(
-    [
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-iwholename",
-        "-regex",
-        "-iregex",
-        "-regextype",
-        "-type",
-        "-xtype",
-        "-size",
-        "-mtime",
-        "-atime",
-        "-ctime",
-        "-mmin",
-        "-amin",
-        "-cmin",
-        "-maxdepth",
-        "-mindepth",
-        "-perm",
-        "-user",
-        "-group",
-        "-uid",
-        "-gid",
-        "-links",
-        "-inum",
-        "-lname",
-        "-ilname",
-        "-printf",
-        "-fstype",
-        "-used",
-        "-newermt",
-        "-D",
-    ]
-)
+_FIND_VALUED = frozenset(_VALUED_TEXT.split())
 _FIND_FILES = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 
 
@@ -279,8 +145,13 @@ def _bracket(args: Sequence[Argument]) -> Reading | None:
 
 def _ps(args: Sequence[Argument]) -> Reading | None:
     found = scan(parse_spec("@AaefFlux -p= -u= -U= -C= -o= --sort= --forest --no-headers; any"), args)
-    if found is None or any(
-        each.static not in ("aux", "ax", "au", "axu") and not (each.static or "x").isdigit() for each in found.operands
+    if (
+        found is None
+        or any("env" in (each.static or "env") for each in args)
+        or any(
+            each.static not in ("aux", "ax", "au", "axu") and not (each.static or "x").isdigit()
+            for each in found.operands
+        )
     ):
         return None
     return Reading()
@@ -346,12 +217,12 @@ def _nothing(args: Sequence[Argument]) -> Reading | None:
 _Special = Callable[[Sequence[Argument]], Reading | None]
 
 SPECIAL: dict[str, _Special] = {
-    "sed": _sed,
+    "sed": sed_reading,
     "printf": _printf,
-    "awk": _awk,
-    "gawk": _awk,
-    "mawk": _awk,
-    "jq": _jq,
+    "awk": awk_reading,
+    "gawk": awk_reading,
+    "mawk": awk_reading,
+    "jq": jq_reading,
     "find": _find,
     "read": _read,
     "mapfile": _mapfile,

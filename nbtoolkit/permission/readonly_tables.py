@@ -15,7 +15,7 @@ __all__ = ["EDITS", "PROGRAMS"]
 _HELP = "--help --version"
 
 _GREP = (
-    "@abcEFGHhiIlLnoPqrRsTuUvVwxyzZ -A= -B= -C= -D= -d= -e= -f< -m= --after-context= --before-context= --context= --basic-regexp "
+    "@abcEFGHhiIlLnoPqrRsTuUvVwxyzZ -A= -B= -C= -e= -f< -m= --after-context= --before-context= --context= --basic-regexp "
     "--extended-regexp --fixed-strings --perl-regexp --regexp= --file< --ignore-case --no-ignore-case --invert-match --word-regexp "
     "--line-regexp --count --color? --colour? --files-without-match --files-with-matches --max-count= --only-matching --quiet "
     "--silent --no-messages --byte-offset --with-filename --no-filename --label= --line-number --initial-tab --null --text "

@@ -18,7 +18,7 @@ from nbtoolkit.permission import pattern
 from nbtoolkit.permission.sensitive_names import FILES, FOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nbtoolkit.permission.rule import PermissionContext
 
@@ -205,9 +205,19 @@ class Places:
         return self._folders.could_match(part.casefold()) or self._files.could_match(part.casefold())
 
     def below(
-        self, root: str, *, skip_git_of: Iterable[str] = (), hidden: bool = True, own_only: bool = False
+        self,
+        root: str,
+        *,
+        skip_git_of: Iterable[str] = (),
+        hidden: bool = True,
+        own: bool = True,
+        own_only: bool = False,
+        wanted: Callable[[str], bool] | None = None,
     ) -> tuple[str, str] | None:
-        """The first sensitive file or folder found under ``root``, and what it holds; ("", …) where it is too large."""
+        """The first sensitive file or folder found under ``root``, and what it holds; ("", …) where it is too large.
+
+        Not ``hidden``, hidden ones don't count but those that are ``wanted``; not ``own``, this product's own files don't.
+        """
         skipped = {os.path.join(each, ".git") for each in skip_git_of}  # noqa: PTH118
         seen, stack = 0, [root]
         while stack:
@@ -224,11 +234,15 @@ class Places:
                 if seen > MOST_ENTRIES:
                     return "", f"more than {MOST_ENTRIES:,} files, too many to look through"
                 name = entry.name
-                if name[0] == "." and not hidden:
+                if name[0] == "." and not hidden and (wanted is None or not wanted(entry.path)):
                     continue
                 if entry.path not in skipped and (name[0] == "." or self._plain(name)):
                     found = self.reason((entry.path,))
-                    if found is not None and (not own_only or protected(entry.path)):
+                    if (
+                        found is not None
+                        and (own or not protected(entry.path))
+                        and (not own_only or protected(entry.path))
+                    ):
                         return entry.path, found
                 try:
                     if entry.is_dir(follow_symlinks=False) and entry.path not in skipped:

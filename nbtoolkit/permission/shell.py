@@ -118,6 +118,10 @@ class ShellLine:
     """Variables whose value can't be known: set by ``read``, ``${x:=y}``, arithmetic and the like."""
     arithmetic: list[str] = field(default_factory=list)
     """Names that arithmetic evaluates: a value like ``a[$(cmd)]`` would run a command there."""
+    expanded: list[tuple[int, str]] = field(default_factory=list)
+    """Every variable that is expanded, with its place."""
+    texts: list[str] = field(default_factory=list)
+    """What is sent to commands by here-documents and here-strings."""
     gate: set[int] = field(default_factory=set)
 
     def assignments(self) -> Iterator[Assignment]:

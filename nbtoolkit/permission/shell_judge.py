@@ -12,16 +12,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.command_subject import CommandSubject, Form, form, suggest
-from nbtoolkit.permission.dangers import danger
+from nbtoolkit.permission.dangers import Runs, danger
 from nbtoolkit.permission.modes import READS
 from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject
+from nbtoolkit.permission.programs import CODE, RUNNERS_OF_ANYTHING, family, program_name
 from nbtoolkit.permission.readonly import reading
 from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
 from nbtoolkit.permission.shell import read_line
 from nbtoolkit.permission.shell_paths import PathJudge, Programs, holds_link
-from nbtoolkit.permission.shell_values import Argument, Variables, changes_what_runs
+from nbtoolkit.permission.shell_values import UNKNOWN, Argument, Variables, changes_what_runs
 from nbtoolkit.permission.subject import Effect, Subject
-from nbtoolkit.permission.wrappers import allowed_form, program_name, unwrap
+from nbtoolkit.permission.wrappers import allowed_form, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["judge_line"]
 
 MAX_SCRIPTS = 4
+# Longer texts are looked at in pieces.
+MAX_TEXT = 100_000
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+_WORDS = re.compile(r"[\w.+-]*\w")
 _MOVERS = frozenset({"cd", "pushd", "popd"})
 _TRICKS = frozenset({"eval", "source", ".", "trap"})
 
@@ -65,9 +69,11 @@ class _Judge(PathJudge):
         self.line = line
         self.depth = 0
         self.subjects: list[Subject] = []
-        self.variables = Variables(line)
+        self.variables = Variables(line, cwds[0] if cwds else "")
         self.stack: list[tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]] = [((), cwds, cwds)]
         self.tangled = False
+        self.runs_code = False
+        self.answered: list[tuple[int, int]] = []
         self.background = any(command.joined == "&" for command in line.commands)
 
     # ------------------------------------------------------------------------------------------------ the line
@@ -120,9 +126,50 @@ class _Judge(PathJudge):
             )
         for command in line.commands:
             self.command(command)
+        self.secrets()
+        self.texts()
         if not self.subjects:
             # A comment, or nothing.
             self.subjects.append(CommandSubject(kind="command", text=line.source, effect=Effect.READ))
+
+    def secrets(self) -> None:
+        """A question about each secret that a line shows or keeps, unless a command that asks by itself is given it."""
+        told = set()
+        for at, name in self.line.expanded:
+            if (
+                name not in told
+                and _SECRET.search(name)
+                and (name in os.environ or not self.variables.assigned(name))
+                and not any(start <= at <= end for start, end in self.answered)
+            ):
+                told.add(name)
+                self.subjects.append(
+                    CommandSubject(kind="variable", text=f"${name}", why=f"it reads the variable {name}")
+                )
+
+    def texts(self) -> None:
+        """What a program that runs code is sent counts as its words do."""
+        if not self.line.texts or not self.runs_code:
+            return
+        code = Programs("", "python")
+        for text in self.line.texts:
+            for at in range(0, len(text), MAX_TEXT):
+                word = _word(text[at : at + MAX_TEXT])
+                self.subjects += [
+                    replace(each, within=None)
+                    for each in self.named_in(word.values[0].text, word, 0, self.stack[-1][1], code)
+                    if each.safety
+                ]
+
+    def mentioned(self, args: Sequence[Argument], forms: Sequence[Form]) -> frozenset[str]:
+        """The words in code that a command is given, where it is one that runs code."""
+        programs = {family(text) for each in forms if each and each[0][0] for text in each[0][0]}
+        if programs & CODE:
+            self.runs_code = True
+        if not programs & RUNNERS_OF_ANYTHING:
+            return frozenset()
+        texts = [value.text for each in args[1:] for value in each.values] + self.line.texts
+        return frozenset(word for text in texts for word in _WORDS.findall(text.casefold()))
 
     def cwds(self, command: SimpleCommand) -> tuple[str, ...]:
         """The folders that a command may run in."""
@@ -160,17 +207,22 @@ class _Judge(PathJudge):
             self.redirects(command, cwds)
             return
         safety = self.assignments(command)
+        changes = safety is not None
         args = [self.variables.argument(word) for word in command.words]
         at = len(self.subjects)
         if command.kind == "test":
-            self.subjects.append(CommandSubject(kind="command", text=text, effect=Effect.READ, safety=safety))
+            self.subjects.append(
+                CommandSubject(kind="command", text=text, effect=Effect.READ, safety=safety, hidden=changes)
+            )
             self.subjects += self.named(args, at, cwds, set(), Programs("[[", "[["), "test")
         elif not args:
             effect = Effect.READ
             if any(each.name in os.environ for each in command.assignments):
                 effect = Effect.OTHER
             self.subjects.append(
-                CommandSubject(kind="command", text=text or self.line.source, effect=effect, safety=safety)
+                CommandSubject(
+                    kind="command", text=text or self.line.source, effect=effect, safety=safety, hidden=changes
+                )
             )
         else:
             self.words(command, args, text, safety, cwds)
@@ -188,7 +240,7 @@ class _Judge(PathJudge):
         at = len(self.subjects)
         forms: list[Form] = []
         scripts: list[str] = []
-        reached, hidden = [0], [False]
+        reached, hidden = [0], [safety is not None]
         found = self.look_through(args, args, forms, scripts, reached, hidden, cwds)
         safety = safety or found
         program = args[0].static if args[0].written else None
@@ -205,19 +257,10 @@ class _Judge(PathJudge):
         if read is not None:
             read.recursive = read.recursive and safety is None
             effect, why, paths = self.looked_at(read, at, cwds, seen)
-            secret = next(
-                (
-                    part.text
-                    for each in seen
-                    for part in each.word.parts
-                    if part.kind == "var" and _SECRET.search(part.text)
-                ),
-                None,
-            )
-            if effect is Effect.READ and secret is not None and not self.variables.assigned(secret):
-                effect, why = Effect.OTHER, f"it reads the variable {secret}"
         suggestion = (
-            suggest(seen, allowed) if safety is None and effect not in (Effect.READ, Effect.READ_OUTSIDE) else None
+            suggest(seen, allowed, reach)
+            if safety is None and effect not in (Effect.READ, Effect.READ_OUTSIDE)
+            else None
         )
         subject = CommandSubject(
             kind="command",
@@ -230,7 +273,10 @@ class _Judge(PathJudge):
             forms=tuple(forms),
             hidden=program is None or hidden[0],
             reach=reach,
+            mentions=frozenset() if read is not None else self.mentioned(args, forms),
         )
+        if effect not in READS:
+            self.answered.append((command.start, command.end))
         if suggestion is not None and not subject.covered_by(suggestion):
             subject = replace(subject, suggestion=None)
         self.subjects.append(subject)
@@ -240,7 +286,7 @@ class _Judge(PathJudge):
         last = forms[-1][0][0] if forms and forms[-1] else None
         kind = "read" if read is not None and not read.edits else "other"
         outer = "" if kind == "read" else program_name(program or "")
-        programs = Programs(outer, program_name(last[0]) if last else "")
+        programs = Programs(outer, family(last[0]) if last else "")
         self.subjects += self.named(args, at, cwds, judged, programs, kind)
         for script in scripts:
             self.script(script, cwds)
@@ -266,6 +312,7 @@ class _Judge(PathJudge):
             hidden[0] = True
             return danger(args, self.folders, cwds) or "the program that it runs isn't known until it runs"
         safety = danger(args, self.folders, cwds)
+        hidden[0] = hidden[0] or isinstance(safety, Runs)
         if depth > 8:
             return safety or "it wraps too many commands"
         inner = unwrap(args)
@@ -279,6 +326,7 @@ class _Judge(PathJudge):
             return safety
         for name in inner.assignments:
             if changes_what_runs(name):
+                hidden[0] = True
                 safety = safety or f"it sets {name}, which decides what runs"
         scripts.extend(inner.scripts)
         for each in inner.commands:
@@ -335,14 +383,15 @@ class _Judge(PathJudge):
         removes = read.edits and args[0].static in ("rm", "rmdir", "mv")
         items: list[tuple[Argument, Access]] = list(read.paths)
         if read.default_folder:
-            items.append((_word("."), "name"))
+            items.append((_word("."), "read" if read.recursive else "name"))
+        items += [(each, "write") for each in self.landings(read, cwds)]
         known = not read.unknown_paths
         for argument, access in items:
-            deep = read.recursive and (access == "read" or removes)
-            subject = self.path(argument, access, at, cwds, strictly=removes, recursive=deep, visible=read.visible)
+            below = read.below if read.recursive and (access == "read" or removes) else None
+            subject = self.path(argument, access, at, cwds, strictly=removes, below=below)
             if subject is None:
                 continue
-            if self.tangled:
+            if self.tangled or (read.into is not None and access == "write" and self.meets_link(read, subject)):
                 subject = replace(subject, exact=False, effect=Effect.OTHER, suggestion=None)
             known = known and subject.exact
             paths.append(subject)
@@ -355,6 +404,25 @@ class _Judge(PathJudge):
             paths = [replace(each, effect=Effect.OTHER) if not each.exact else each for each in paths]
             return Effect.OTHER, "which files it reads isn't known until it runs", paths
         return Effect.READ, None, paths
+
+    def landings(self, read: Reading, cwds: tuple[str, ...]) -> list[Argument]:
+        """The places inside a folder that cp and mv write to, each under its source's name."""
+        if read.into is None:
+            return []
+        targets = [value.text for value in read.into.values if value.pattern is None and UNKNOWN not in value.text]
+        targets = [each for each in targets if any(os.path.isdir(os.path.join(cwd, each)) for cwd in cwds)]  # noqa: PTH112, PTH118
+        names: dict[str, None] = {}
+        for argument, _ in read.paths if targets else ():
+            if argument is read.into:
+                continue
+            for value in argument.values:
+                texts = (value.text,) if value.pattern is None else self.files(value.pattern, value.text, cwds)[0]
+                names.update((os.path.basename(text.rstrip("/")), None) for text in texts)  # noqa: PTH119
+        return [_word(os.path.join(target, name)) for target in targets for name in names if name]  # noqa: PTH118
+
+    def meets_link(self, read: Reading, subject: PathSubject) -> bool:
+        """Whether copying a folder over another one would write through a link in it."""
+        return read.recursive and any(os.path.isdir(each) and holds_link(each) for each in subject.resolved)  # noqa: PTH112
 
     # ---------------------------------------------------------------------------------------------- redirects
     def redirects(self, command: SimpleCommand, cwds: tuple[str, ...]) -> None:

@@ -7,16 +7,18 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from nbtoolkit.permission.dangers import INTERPRETERS
 from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject, path_subject
+from nbtoolkit.permission.pattern import path_pattern
+from nbtoolkit.permission.programs import CODE
+from nbtoolkit.permission.readonly import BELOW
 from nbtoolkit.permission.sensitive import MOST_ENTRIES
 from nbtoolkit.permission.shell_values import UNKNOWN, expand_files
 from nbtoolkit.permission.subject import Effect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from nbtoolkit.permission.readonly import Access
+    from nbtoolkit.permission.readonly import Access, Below
     from nbtoolkit.permission.sensitive import Places
     from nbtoolkit.permission.shell_values import Argument
 
@@ -82,11 +84,10 @@ class PathJudge:
         cwds: tuple[str, ...],
         *,
         strictly: bool = False,
-        recursive: bool = False,
-        visible: bool = False,
+        below: Below | None = None,
         names: tuple[str, ...] | None = None,
     ) -> PathSubject | None:
-        """One word as a path; the worst of all that it can be."""
+        """One word as a path; the worst of all that it can be. ``below``: what lies below it is read or copied too."""
         raw = argument.word.raw
         known = argument.known
         found: list[PathSubject] = []
@@ -110,15 +111,14 @@ class PathJudge:
                     within,
                     cwds,
                     strictly=strictly,
-                    recursive=recursive,
-                    visible=visible,
+                    below=below,
                     names=names,
                     raw=raw,
                 )
                 if subject is not None:
                     found.append(subject)
         for guess in argument.guesses:
-            subject = self.place(guess, access, within, cwds, strictly=strictly, recursive=False, names=names, raw=raw)
+            subject = self.place(guess, access, within, cwds, strictly=strictly, below=None, names=names, raw=raw)
             if subject is not None and subject.safety is not None:
                 found.append(subject)
         if not known:
@@ -148,8 +148,7 @@ class PathJudge:
         cwds: tuple[str, ...],
         *,
         strictly: bool = False,
-        recursive: bool,
-        visible: bool = False,
+        below: Below | None,
         names: tuple[str, ...] | None,
         raw: str,
     ) -> PathSubject | None:
@@ -186,8 +185,8 @@ class PathJudge:
             what = self.places.reason((os.path.normpath(f"/{text}"),), access)
             if what is not None:
                 subject = replace(subject, safety=f"it names {what} ({text[:80]})")
-        if recursive and subject.safety is None:
-            subject = self.everything_below(subject, visible=visible)
+        if below is not None and subject.safety is None:
+            subject = self.everything_below(subject, below)
         return subject
 
     def part_reason(self, part: str) -> str | None:
@@ -201,7 +200,7 @@ class PathJudge:
         guess = text.replace(UNKNOWN, "0")
         return self.places.reason((os.path.normpath(guess if guess.startswith("/") else f"/{guess}"),), "name")
 
-    def everything_below(self, subject: PathSubject, *, visible: bool = False) -> PathSubject:
+    def everything_below(self, subject: PathSubject, below: Below) -> PathSubject:
         """The folder with all that is in it, where that is read or copied too."""
         subject = replace(subject, recursive=True)
         for root in subject.resolved:
@@ -212,7 +211,11 @@ class PathJudge:
                 shown = os.path.relpath(own[0], root)
                 safety = f"it removes {subject.text}, which holds {own[1]} ({shown[:80]})"
                 return replace(subject, safety=safety, own_file=True)
-            found = self.places.below(root, skip_git_of=self.folders, hidden=not visible)
+            found = self.places.below(
+                root, skip_git_of=self.folders, hidden=below.hidden, own=below.own, wanted=_wanted(below, root)
+            )
+            if found is None and below.follows and holds_link(root):
+                found = "", "a link, which it goes through"
             if found is None:
                 continue
             path, what = found
@@ -279,7 +282,7 @@ class PathJudge:
     ) -> list[PathSubject]:
         """The places that one text names: the worst of its pieces, itself else."""
         plain: list[PathSubject] = []
-        for piece in dict.fromkeys(_pieces(text, code=programs.inner in INTERPRETERS)):
+        for piece in dict.fromkeys(_pieces(text, code=programs.inner in CODE)):
             if not piece or len(piece) > 1000 or ("\n" in piece and piece is text):
                 continue
             whole = piece is text and not text.startswith("-")
@@ -297,7 +300,13 @@ class PathJudge:
                 # Prose is no path; code was cut into tokens.
                 continue
             subject = self.place(
-                piece, "name", at, cwds, recursive=copies, names=(*READERS, *WRITERS), raw=argument.word.raw
+                piece,
+                "name",
+                at,
+                cwds,
+                below=BELOW if copies else None,
+                names=(*READERS, *WRITERS),
+                raw=argument.word.raw,
             )
             if subject is None:
                 continue
@@ -318,6 +327,14 @@ def holds_link(path: str) -> bool:
         if seen > MOST_ENTRIES or any(os.path.islink(os.path.join(folder, each)) for each in (*folders, *files)):  # noqa: PTH114, PTH118
             return True
     return False
+
+
+def _wanted(below: Below, root: str) -> Callable[[str], bool] | None:
+    """Whether a hidden file is read after all, as a glob on the command line names it."""
+    if not below.globs:
+        return None
+    patterns = [path_pattern(each.removeprefix("/"), root, wide=True) for each in below.globs]
+    return lambda path: any(each.fault is not None or each.matches(path) for each in patterns)
 
 
 def _pieces(text: str, *, code: bool) -> list[str]:

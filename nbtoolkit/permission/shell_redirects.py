@@ -54,6 +54,7 @@ class RedirectReader(WordReader):
         if len(words) != 1:
             raise Unreadable("a redirect has several targets")
         if operator == "<<<":
+            self.line.texts.append("".join(part.text for part in words[0].parts if part.kind == "text"))
             return True
         static = words[0].static
         if operator in ("<&", ">&") and static is not None and re.fullmatch(r"\d+-?|-", static):
@@ -71,12 +72,13 @@ class RedirectReader(WordReader):
 
     def heredoc_body(self, delimiter: str, expands: bool, tabs: bool) -> None:
         """Read the lines of a here-document up to its delimiter."""
+        begin = self.pos
         while self.pos <= self.end:
             stop = self.source.find("\n", self.pos, self.end)
             stop = self.end if stop < 0 else stop
             text = self.source[self.pos : stop]
             if (text.lstrip("\t") if tabs else text) == delimiter:
-                self.pos = min(stop + 1, self.end)
+                self.line.texts.append(self.source[begin : self.pos])
                 # The newline behind it goes on separating commands.
                 self.pos = stop
                 return

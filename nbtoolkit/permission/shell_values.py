@@ -92,7 +92,8 @@ class Argument:
 class Variables:
     """What a line's variables can hold."""
 
-    def __init__(self, line: ShellLine) -> None:
+    def __init__(self, line: ShellLine, cwd: str = "") -> None:
+        self._cwd = cwd
         self._words: dict[str, list[Word]] = {}
         self._spoilt = set(line.spoilt)
         self._cache: dict[str, list[Value] | None] = {}
@@ -145,6 +146,8 @@ class Variables:
                         break
                     found.extend(argument.values)
                 self._open.discard(name)
+                # A loop over nothing gives nothing.
+                found = found or None
             elif name == "HOME":
                 found = [Value(_home())]
         self._cache[name] = found
@@ -210,7 +213,9 @@ class Variables:
         values = self.values(name)
         if values is None:
             guess = None
-            if not self.assigned(name) and not _BASH_SETS.match(name):
+            if name == "PWD" and not self.assigned(name):
+                guess = self._cwd
+            elif not self.assigned(name) and not _BASH_SETS.match(name):
                 guess = os.environ.get(name, "")
             return [Value(UNKNOWN)], not part.quoted, False, guess
         globbed = any(value.pattern is not None for value in values)

@@ -218,6 +218,7 @@ class WordReader:
         """A plain variable."""
         if name in "#?$!":
             return NUMBER
+        self.line.expanded.append((self.pos, name))
         # Only "$@" among quoted words can be several or none; it is as unquoted.
         return Part("var", name, quoted and name != "@")
 
@@ -243,6 +244,7 @@ class WordReader:
         if name is None:
             raise Unreadable("it holds an odd expansion")
         self.pos = name.end()
+        self.line.expanded.append((self.pos, name.group(2)))
         if source.startswith("}", self.pos, self.end):
             self.pos += 1
             return NUMBER if name.group(1) else self.variable(name.group(2), quoted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ANY_WAY", "RUNNERS", "WRAPPERS", "Wrapper"]
+__all__ = ["ANY_WAY", "RUN", "RUNNERS", "WRAPPERS", "Wrapper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,6 @@ WRAPPERS: dict[str, Wrapper] = {
     "catchsegv": _wrapper(),
     "fakeroot": _wrapper("-l -s -i -b", "-u -h -v --"),
     "caffeinate": _wrapper("-t -w", "-d -i -m -s -u"),
-    "setarch": _wrapper("", "-R -v", 1),
-    "linux32": _wrapper("", "-R"),
-    "linux64": _wrapper("", "-R"),
     "proxychains": _wrapper("-f", "-q"),
     "proxychains4": _wrapper("-f", "-q"),
     "torsocks": _wrapper(),
@@ -98,6 +95,15 @@ WRAPPERS: dict[str, Wrapper] = {
     "hatch": _wrapper(before=1),
     "rye": _wrapper(before=1),
 }
+# uv run and conda run.
+RUN = _wrapper(
+    "--with --with-editable --with-requirements --python -p --extra --no-extra --group --no-group --only-group --env-file --directory "
+    "--project --package --index --index-url --default-index --extra-index-url -i --find-links -f --config-file --cache-dir --color "
+    "--refresh-package --link-mode --resolution --prerelease --exclude-newer -n --name --prefix --cwd",
+    "-q --quiet -v --verbose --isolated --no-project --active --frozen --locked --no-sync --exact --all-extras --no-dev --dev "
+    "--only-dev --all-groups --no-env-file --offline --no-progress --native-tls --all-packages --no-capture-output --live-stream "
+    "--no-config",
+)
 # The second word of these must be "run" for the rest to be a command.
 RUNNERS = frozenset({"poetry", "pipenv", "pdm", "hatch", "rye"})
 # Their options are their own; any word may be the program.
@@ -128,6 +134,22 @@ ANY_WAY = frozenset(
         "ts",
         "unbuffer",
         "faketime",
+        "su-exec",
+        "tini",
+        "dumb-init",
+        "catatonit",
+        "setuidgid",
+        "softlimit",
+        "envdir",
+        "envuidgid",
+        "s6-setuidgid",
+        "s6-softlimit",
+        "s6-envdir",
+        "schedtool",
+        "trickle",
+        "nocache",
+        "cgexec",
+        "sem",
         "eatmydata",
         "torsocks",
     ]

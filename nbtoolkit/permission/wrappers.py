@@ -10,16 +10,15 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nbtoolkit.permission.programs import SHELLS, STRANGE_SHELLS, family
 from nbtoolkit.permission.shell import Part, Word
 from nbtoolkit.permission.shell_values import UNKNOWN, Argument, Value
-from nbtoolkit.permission.wrapper_table import ANY_WAY, RUNNERS, WRAPPERS, Wrapper
+from nbtoolkit.permission.wrapper_table import ANY_WAY, RUN, RUNNERS, WRAPPERS, Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["SHELLS", "Inner", "allowed_form", "program_name", "unwrap"]
-
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh"})
+__all__ = ["Inner", "allowed_form", "made", "unwrap"]
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
@@ -44,12 +43,8 @@ _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?\Z")
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
-def program_name(text: str) -> str:
-    """A program's last path part, in the form in which rules name it."""
-    return text.rstrip("/").rpartition("/")[2] or text
-
-
-def _made(text: str) -> Argument:
+def made(text: str) -> Argument:
+    """A word that nobody wrote."""
     return Argument(Word(text, -1, (Part("text", text, quoted=True),)), (Value(text),))
 
 
@@ -58,14 +53,12 @@ def unwrap(args: Sequence[Argument]) -> Inner | None:
     static = args[0].static if args else None
     if static is None:
         return None
-    name = program_name(static)
+    name = family(static)
     rest = args[1:]
     if name in SHELLS:
-        inner = _shell(rest)
-        if inner.scripts and name in ("fish", "csh", "tcsh"):
-            # Their grammar is another one.
-            return Inner(doubt=f"it runs a line of {name}")
-        return inner
+        return _shell(rest)
+    if name in STRANGE_SHELLS:
+        return _strange_shell(name, rest)
     special = _SPECIAL.get(name)
     if special is not None:
         return special(rest)
@@ -88,10 +81,10 @@ def _wrapped(name: str, wrapper: Wrapper, rest: Sequence[Argument]) -> Inner:
             inner.doubt = "what it runs isn't known until it runs"
             return _all_ways(inner, rest[at:])
         if not literal and ((word.startswith("-") and len(word) > 1) or word in wrapper.alone):
-            if name == "env" and (word.startswith("-S") or word.partition("=")[0] == "--split-string"):
+            if name == "env" and (re.match(r"-[0iv]*S", word) or word.startswith("--s")):
                 inner.doubt = "env -S splits a text into a command"
                 return _all_ways(inner, rest[at + 1 :])
-            if name in ("flock", "runuser") and word == "-c":
+            if name == "flock" and word == "-c":
                 return _script(rest[at + 1 : at + 2])
             literal = word == "--"
             used = 1 if literal else _option(name, wrapper, word)
@@ -106,14 +99,25 @@ def _wrapped(name: str, wrapper: Wrapper, rest: Sequence[Argument]) -> Inner:
             at += 1
         else:
             break
-    command = tuple(rest[at:])
+    return _of_command(name, wrapper, inner, tuple(rest[at:]), rest[:at])
+
+
+def _of_command(
+    name: str, wrapper: Wrapper, inner: Inner, command: tuple[Argument, ...], options: Sequence[Argument]
+) -> Inner:
+    """What a wrapper does with the command behind its options."""
     if not command:
+        if wrapper.appends and wrapper.joined:
+            # Without a command xargs only prints; parallel runs the lines that it is sent.
+            inner.doubt = "it runs whatever it is sent"
         return inner
-    if wrapper.joined and "-x" not in [each.static for each in rest[:at]]:
+    if name == "flock" and command[0].static == "-c":
+        return _script(command[1:2])
+    if wrapper.joined and "-x" not in [each.static for each in options]:
         return _joined(command, appends=wrapper.appends)
     inner.commands.append(command)
     if wrapper.appends:
-        _appended(inner, command, _replaced(rest[:at]))
+        _appended(inner, command, _replaced(options))
     return inner
 
 
@@ -176,7 +180,7 @@ def _appended(inner: Inner, command: Sequence[Argument], replace: str | None) ->
     deeper = unwrap(command)
     if deeper is None:
         return
-    named = program_name(program)
+    named = family(program)
     text = replace or "{}"
     if deeper.doubt or (not deeper.commands and not deeper.scripts) or any(text in script for script in deeper.scripts):
         inner.doubt = f"{named} gets what it runs from elsewhere"
@@ -203,7 +207,7 @@ def _script(rest: Sequence[Argument]) -> Inner:
 
 def _shell(rest: Sequence[Argument]) -> Inner:
     """``sh -c LINE``, ``sh FILE``, or a shell that reads its lines from elsewhere."""
-    at = 0
+    at, line = 0, False
     while at < len(rest):
         word = rest[at].static
         if word is None:
@@ -213,22 +217,35 @@ def _shell(rest: Sequence[Argument]) -> Inner:
             break
         if not re.match(r"[-+][A-Za-z-]", word):
             break
+        at += 1
         if word.startswith("--"):
             if word in ("--rcfile", "--init-file"):
                 return Inner(doubt="it names a start-up file of its own")
             if word in ("--version", "--help"):
                 return Inner()
-            at += 1
             continue
-        if "c" in word[1:]:
-            at += 1
-            while at < len(rest) and (rest[at].static or "").startswith("-"):
-                at += 1
-            return _script(rest[at : at + 1]) if at < len(rest) else Inner(doubt="the line that it runs is missing")
-        at += 2 if word[-1] in "oO" else 1
-    if at >= len(rest) or rest[at].static is None or rest[at].static in ("/dev/stdin", "/dev/fd/0", "/dev/fd/63", "-"):
+        # Each o and O takes a word of its own, wherever it stands among the letters.
+        line = line or "c" in word
+        at += sum(word.count(letter) for letter in "oO")
+    if line:
+        return _script(rest[at : at + 1]) if at < len(rest) else Inner(doubt="the line that it runs is missing")
+    if at >= len(rest) or rest[at].static in (None, "/dev/stdin", "/dev/fd/0", "/dev/fd/63", "-", "/proc/self/fd/0"):
         return Inner(doubt="it runs whatever it is sent")
     return Inner()
+
+
+def _strange_shell(name: str, rest: Sequence[Argument]) -> Inner:
+    """A shell whose lines nobody here can read."""
+    words = [each.static for each in rest]
+    if (
+        words
+        and all(word is not None for word in words)
+        and not any((word or "-").startswith("-") for word in words[:1])
+    ):
+        return Inner()
+    if words in (["--version"], ["--help"]):
+        return Inner()
+    return Inner(doubt=f"it runs a line of {name}")
 
 
 def _eval(rest: Sequence[Argument]) -> Inner:
@@ -248,6 +265,32 @@ def _su(rest: Sequence[Argument]) -> Inner:
         if each.static is not None and each.static.startswith("--command="):
             return Inner(scripts=[each.static.partition("=")[2]])
     return Inner(doubt="it starts a shell as somebody else")
+
+
+def _runuser(rest: Sequence[Argument]) -> Inner:
+    """``runuser -u USER COMMAND``, or su's form."""
+    if any(each.static in ("-u", "--user") or (each.static or "").startswith(("-u", "--user=")) for each in rest):
+        return _wrapped("runuser", WRAPPERS["runuser"], rest)
+    return _su(rest)
+
+
+def _later(rest: Sequence[Argument]) -> Inner | None:
+    """``at`` and ``batch`` read the lines that they run later."""
+    words = [each.static or "" for each in rest]
+    if any(re.match(r"-[lrdcV]", word) for word in words):
+        return None
+    return Inner(doubt="it runs later what it is sent")
+
+
+def _group(rest: Sequence[Argument]) -> Inner:
+    """``sg GROUP [-c] LINE``."""
+    words = [each for each in rest if each.static not in ("-", "-c")]
+    return _script(words[1:2]) if len(words) > 1 else Inner(doubt="it starts a shell as another group")
+
+
+def _arch(rest: Sequence[Argument]) -> Inner:
+    """``setarch [ARCH] [options] COMMAND``, under each of its names."""
+    return _all_ways(Inner(), rest)
 
 
 def _find(rest: Sequence[Argument]) -> Inner | None:
@@ -283,10 +326,14 @@ def _git(rest: Sequence[Argument]) -> Inner | None:
             "--msg-filter",
             "--env-filter",
             "--commit-filter",
+            "--extcmd",
         ) and ("rebase" in words or "filter-branch" in words or "difftool" in words):
             return _script(following[:1])
-        if word is not None and word.startswith("--exec=") and "rebase" in words:
-            return Inner(scripts=[word.partition("=")[2]])
+        if word is not None and (
+            (word.startswith(("--exec=", "-x")) and "rebase" in words)
+            or (word.startswith(("--extcmd=", "-x")) and "difftool" in words)
+        ):
+            return Inner(scripts=[word.partition("=")[2] if word.startswith("--") else word[2:]])
     return None
 
 
@@ -309,25 +356,44 @@ def _script_command(rest: Sequence[Argument]) -> Inner | None:
     return Inner(doubt="it starts a shell of its own")
 
 
-def _uv(rest: Sequence[Argument]) -> Inner | None:
+def _run(rest: Sequence[Argument]) -> Inner | None:
+    """``uv run`` and ``conda run``."""
     words = [each.static for each in rest]
     if "run" not in words[:4]:
         return None
-    return _all_ways(Inner(), rest[words.index("run") + 1 :])
+    at = words.index("run") + 1
+    while at < len(words):
+        word = words[at]
+        if word is None or word in ("-m", "--module", "-s", "--script", "--gui-script"):
+            return _all_ways(Inner(), rest[at:])
+        if word == "--":
+            at += 1
+            break
+        if not word.startswith("-"):
+            break
+        used = _option("run", RUN, word)
+        if not used:
+            return _all_ways(Inner(), rest[at + 1 :])
+        at += used
+    return Inner(commands=[tuple(rest[at:])]) if at < len(rest) else Inner()
 
 
 _SPECIAL = {
     "eval": _eval,
     "trap": _trap,
     "su": _su,
+    "runuser": _runuser,
+    "at": _later,
+    "batch": _later,
+    "sg": _group,
+    **dict.fromkeys(
+        ("setarch", "linux32", "linux64", "i386", "i686", "x86_64", "uname26", "ppc", "s390x", "arm64"), _arch
+    ),
     "find": _find,
     "git": _git,
     "ssh": _ssh,
     "script": _script_command,
-    "uv": _uv,
-    "conda": _uv,
-    "mamba": _uv,
-    "micromamba": _uv,
+    **dict.fromkeys(("uv", "conda", "mamba", "micromamba"), _run),
 }
 
 

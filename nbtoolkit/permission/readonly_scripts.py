@@ -1,0 +1,102 @@
+"""Programs that are given a little program of their own, which must be seen to do nothing but read: sed, awk, jq."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from nbtoolkit.permission.readonly import Reading, parse_spec, scan
+from nbtoolkit.permission.shell_values import Argument
+from nbtoolkit.permission.wrappers import made
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["awk_reading", "jq_reading", "sed_reading"]
+
+# Names of copies that nothing reads by itself.
+_BACKUPS = frozenset({"", "~", ".bak", ".backup", ".orig", ".old", ".tmp"})
+# sed's commands that only print, delete, substitute or move between its two spaces.
+_SED = re.compile(
+    r"""(?:\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)(?:\s*,\s*(?:\+?\d+|~\d+|\$|/(?:[^/\\\n]|\\.)*/))?\s*!?\s*)?
+    (?:[pPdDqQ=lhHgGxnN]|s(?P<d>[/|\#,:@!])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiI0-9]*
+    |y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)\s*(?:;|\n|\Z))+\s*\Z""",
+    re.VERBOSE,
+)
+_AWK_UNSAFE = re.compile(
+    r"system|getline|ENVIRON|PROCINFO|ARGV|ARGC|close|fflush|@|>|\|(?!\|)(?<!\|\|)|load|include|extension|SYMTAB|FUNCTAB"
+)
+_JQ_UNSAFE = re.compile(r"\benv\b|\$ENV|\binput_filename\b|\bimport\b|\binclude\b|\$__prog|\bget_search_list\b")
+
+
+def sed_reading(args: Sequence[Argument]) -> Reading | None:
+    """What a sed command reads or edits, where its script does nothing else."""
+    spec = parse_spec(
+        "@nErsuz -e= --expression= -i? --in-place? --quiet --silent --regexp-extended --separate -l= --null-data --posix --debug; files"
+    )
+    found = scan(spec, args)
+    if found is None or "--debug" in found.flags:
+        return None
+    operands = list(found.operands)
+    scripts = [each for flag, each in found.flags.items() if flag in ("-e", "--expression")]
+    count = sum(1 for each in args if (each.static or "").startswith(("-e", "--expression", "-ne", "-nE")))
+    if count > 1:
+        return None
+    if not scripts:
+        if not operands:
+            return None
+        scripts = [operands.pop(0)]
+    for script in scripts:
+        text = script.static if isinstance(script, Argument) else script
+        if text is None or not _SED.match(text):
+            return None
+    edits = "-i" in found.flags or "--in-place" in found.flags
+    if not edits:
+        return Reading(paths=[(each, "read") for each in operands])
+    suffix = str(found.flags.get("-i") or found.flags.get("--in-place") or "")
+    if not operands or "/" in suffix or "*" in suffix:
+        return None
+    backups = [] if suffix in _BACKUPS else [_with(each, suffix) for each in operands]
+    if None in backups:
+        return None
+    written = [*operands, *(each for each in backups if each is not None)]
+    return Reading(edits=True, paths=[(each, "write") for each in written])
+
+
+def _with(argument: Argument, suffix: str) -> Argument | None:
+    """The copy that sed keeps of a file, under a name that something else may look for."""
+    static = argument.static
+    return None if static is None else made(static + suffix)
+
+
+def awk_reading(args: Sequence[Argument]) -> Reading | None:
+    """What an awk command reads, where its program does nothing else."""
+    found = scan(parse_spec("-F= -v= --field-separator= --assign=; files"), args)
+    if found is None or not found.operands:
+        return None
+    program = found.operands[0].static
+    if program is None or _AWK_UNSAFE.search(program):
+        return None
+    for value in found.flags.values():
+        text = value.static if isinstance(value, Argument) else value
+        if text is None:
+            return None
+    return Reading(
+        paths=[(each, "read") for each in found.operands[1:] if not re.match(r"[A-Za-z_]\w*=", each.static or "")]
+    )
+
+
+def jq_reading(args: Sequence[Argument]) -> Reading | None:
+    """What a jq command reads, where its filter does nothing else."""
+    found = scan(
+        parse_spec(
+            "@rcsSneajCM --raw-output --compact-output --slurp --sort-keys --null-input --exit-status --tab --arg= --argjson= --indent= --join-output --raw-input -R; files"
+        ),
+        args,
+    )
+    if found is None or not found.operands or "--arg" in found.flags or "--argjson" in found.flags:
+        return None
+    program = found.operands[0].static
+    if program is None or _JQ_UNSAFE.search(program):
+        return None
+    return Reading(paths=[(each, "read") for each in found.operands[1:]])
