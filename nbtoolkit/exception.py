@@ -1,5 +1,7 @@
 """Every exception that nbtoolkit raises on its own account.
 
+::
+
     NBToolkitError
     ├── AgentOrientedException          a model can mend it; its text is written for the model
     │   ├── ToolNotFoundError
@@ -10,7 +12,9 @@
     │   └── SkillNotFoundError
     └── DeveloperOrientedException      a programmer must mend it
         ├── MCPConnectionError          a server can't be reached or has gone; also a ConnectionError
-        └── MCPDefinitionError          a server's tool is another than the one that was looked up
+        ├── MCPDefinitionError          a server's tool is another than the one that was looked up
+        └── CassetteError               a cassette can't be read, or doesn't fit the calls
+            └── CassetteMissError       it holds nothing for this call
 
 Inside the pipeline the first kind becomes a result with state error; the second kind is raised.
 """
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentOrientedException",
+    "CassetteError",
+    "CassetteMissError",
     "DeveloperOrientedException",
     "MCPConnectionError",
     "MCPDefinitionError",
@@ -66,6 +72,14 @@ class MCPConnectionError(DeveloperOrientedException, ConnectionError):
 
 class MCPDefinitionError(DeveloperOrientedException):
     """A server has changed or dropped a tool since it was looked up, so the call was not run."""
+
+
+class CassetteError(DeveloperOrientedException):
+    """A cassette can't be read, or doesn't fit the calls; raised also out of a call that runs."""
+
+
+class CassetteMissError(CassetteError):
+    """A cassette holds nothing for this call; the text names the nearest entry and how it differs."""
 
 
 class ToolNotFoundError(AgentOrientedException):
