@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
-from nbtoolkit.notebook import render, scheduling, tables
+from nbtoolkit.notebook import render, scheduling, tables, views
 from nbtoolkit.notebook.arguments import parse_arguments
 from nbtoolkit.notebook.command import CommandError, Spec, nearest
 from nbtoolkit.notebook.grammar import SPECS
 from nbtoolkit.notebook.recorder import again
+from nbtoolkit.notebook.schemas import PROVIDERS, sent
 from nbtoolkit.notebook.session import Session, mistakes, one_of, result_is_used
 from nbtoolkit.notebook.text import box, code, count, safe, settled, soft, table
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode
@@ -18,7 +19,7 @@ from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.files import FileChange, FileFault
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.group import BASIC, ToolGroup
-from nbtoolkit.tool.schemas import FORMATS, SchemaCache
+from nbtoolkit.tool.schemas import FORMATS
 
 if TYPE_CHECKING:
     from nbtoolkit.notebook.command import Command
@@ -77,7 +78,7 @@ def panel(session: Session, command: Command) -> None:  # noqa: ARG001 - every a
         parts.append(render.servers_table(toolkit.mcps))
     said = [f"Mode {toolkit.mode}", count(len(toolkit.rules), "rule"), f"{count(len(toolkit.log), 'call')} in the log"]
     parts.append(tables.message(" · ".join(said)))
-    session.show(joined(*parts))
+    views.show_panel(session, joined(*parts))
 
 
 @action("list")
@@ -93,8 +94,10 @@ def schema(session: Session, command: Command) -> None:
     if form is not None:
         one_of(form, FORMATS, "format")
     group, tool = session.tool(command.words[0].expand(session.evaluate))
-    sent = None if form is None else SchemaCache().schema(tool, FORMATS[form])
-    session.show(render.schema_view(tool, group=group.name, sent=sent, form=form))
+    if form is None:
+        views.show_schema(session, tool, group, render.schema_view(tool, group=group.name))
+    else:
+        session.show(render.schema_view(tool, group=group.name, sent=sent(tool, form), form=PROVIDERS[form]))
 
 
 @action("log")

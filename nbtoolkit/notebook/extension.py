@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit import hooks
 from nbtoolkit.mcp import changes, nested
 from nbtoolkit.mcp.interaction import set_host
-from nbtoolkit.notebook import magics, scheduling, serving
+from nbtoolkit.notebook import magics, scheduling, serving, views
 from nbtoolkit.notebook.actions import withheld
 from nbtoolkit.notebook.approver import InlineApprover
 from nbtoolkit.notebook.definitions import DefinitionWatch
@@ -89,6 +89,7 @@ class Extension:
         self._undo_warnings()
         for name, value in self._before.items():
             setattr(hooks, name, value)
+        views.close()
         self._approver.close()
         scheduling.uninstall()
         nested.undo()  # what was beneath the scheduling's own asyncio.run

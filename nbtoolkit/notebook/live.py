@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nbtoolkit.message import TextBlock
 from nbtoolkit.notebook import scheduling
@@ -22,7 +22,6 @@ from nbtoolkit.tool import progress as reports
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nbtoolkit.notebook.widgets.card import ApprovalCard
     from nbtoolkit.notebook.widgets.live import LiveView
     from nbtoolkit.tool.progress import Progress
     from nbtoolkit.tool.result import ToolChunk
@@ -41,13 +40,20 @@ SILENT_AFTER = 2.0
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
+class Holder(Protocol):
+    """What can take a view in: the answered card of the call, or the panel that it was started in."""
+
+    def show_running(self, widget: Any) -> bool:
+        """Take the widget in; False where that isn't possible any more."""
+
+
 class Feed:
     """What one call has given and nobody has drawn yet, and its view once there is one.
 
     ``card`` finds the answered card of a call; the view goes into it, and without one it is a display of its own.
     """
 
-    def __init__(self, call: ToolCall, card: Callable[[str], ApprovalCard | None]) -> None:
+    def __init__(self, call: ToolCall, card: Callable[[str], Holder | None]) -> None:
         self.call = call
         self.pieces: deque[str | dict[str, Any] | ToolChunk | None] = deque()
         self.snapshots: deque[dict[str, Any]] = deque(maxlen=1)
@@ -174,7 +180,7 @@ def _shows_widgets(place: Any) -> bool:
 class LiveCalls:
     """The feeds of all running calls, and the thread that draws them."""
 
-    def __init__(self, card: Callable[[str], ApprovalCard | None]) -> None:
+    def __init__(self, card: Callable[[str], Holder | None]) -> None:
         self._card = card
         self._feeds: dict[str, Feed] = {}
         self._lock = threading.Lock()

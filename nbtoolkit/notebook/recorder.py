@@ -56,7 +56,9 @@ class Recorder:
 
     def __init__(self, approver: InlineApprover) -> None:
         self._approver = approver
-        self.live = live = LiveCalls(approver.card)
+        #: Who shows a call in a place of its own, by the call's id: a panel that a tool is tried in.
+        self.hosts: dict[str, Any] = {}
+        self.live = live = LiveCalls(lambda call_id: self.hosts.get(call_id) or approver.card(call_id))
         # Straight on, since each chunk of each call comes this way.
         self.started: Callable[[ToolCall], None] = live.started
         self.chunk: Callable[[ToolCall, ToolChunk], None] = live.chunk
@@ -74,7 +76,10 @@ class Recorder:
                 bundle = render.record(entry, response)
                 _keep(entry.id, bundle)
                 display_id = feed.display_id if feed is not None else None
-                if not served:
+                host = self.hosts.get(call.id)
+                if host is not None:
+                    host.record(bundle)
+                elif not served:
                     show(bundle, where, display_id)
                 elif display_id is not None:
                     scheduling.publish({}, parent=where.parent, display_id=display_id, update=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.notebook.fields import Field, fields, others, type_words
@@ -32,9 +32,10 @@ from nbtoolkit.notebook.title import title
 from nbtoolkit.redact import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from nbtoolkit.mcp import MCPClient
+    from nbtoolkit.notebook.schemas import Sent
     from nbtoolkit.permission.explain import Explanation
     from nbtoolkit.permission.rule import PermissionRule
     from nbtoolkit.tool.base import ToolBase
@@ -126,13 +127,13 @@ def schema_view(
     *,
     group: str | None = None,
     permission: str | None = None,
-    sent: Mapping[str, Any] | None = None,
+    sent: Sent | None = None,
     form: str | None = None,
 ) -> Bundle:
     """One tool's arguments as a person reads them, and the JSON below.
 
-    ``sent`` is what goes to a provider in the dialect ``form``; with it the JSON is shown at once. Without, the JSON
-    Schema is folded away.
+    ``sent`` is what goes to the provider ``form``; with it that JSON is shown at once, below what the provider refuses.
+    Without, the JSON Schema is folded away.
     """
     about = [
         settled(tool.origin),
@@ -146,12 +147,15 @@ def schema_view(
     head += f'<p style="margin:0;{SOFT}">{safe(meta)}</p>'
     plain = f"{visible_text(tool.name)}: {visible_text(one_line(first, 400))}\n{visible_text(meta)}"
     if sent is not None:
-        text = to_json(sent, indent=2)
-        label = f'<p style="margin:4px 0 0;{SOFT}">{safe(form or "JSON")}</p>'
-        return {
-            "text/plain": f"{plain}\n{visible_text(text)}",
-            "text/html": box(head + (label if form else "") + pre(text)),
-        }
+        text = to_json(sent.schema, indent=2)
+        notes = [settled(one_line(note, 400)) for note in sent.notes]
+        said = f"{form or 'JSON'}: {sent.verdict}"
+        plain += "\n" + visible_text("\n".join([said, *(f"  {note}" for note in notes)]))
+        head += f'<p style="margin:4px 0 0"><b>{safe(said)}</b></p>'
+        if notes:
+            listed = "".join(f"<li>{safe(note)}</li>" for note in notes)
+            head += f'<ul style="margin:0;padding-left:24px">{listed}</ul>'
+        return {"text/plain": f"{plain}\n{visible_text(text)}", "text/html": box(head + pre(text))}
     if rest.strip():
         text = settled(one_line(rest, 2_000))
         head += f'<p style="margin:4px 0 0">{safe(text)}</p>'

@@ -13,6 +13,7 @@ import pytest
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState, URLSource
 from nbtoolkit.notebook import render
+from nbtoolkit.notebook.schemas import Sent
 from nbtoolkit.permission.approval import Approval
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.tool.group import ToolGroup
@@ -344,9 +345,12 @@ def test_a_schema_that_takes_free_names_says_so(schema: dict[str, Any], said: st
 
 
 def test_a_schema_in_a_dialect_is_shown_as_it_is_sent() -> None:
-    made = render.schema_view(Sample(schema=SCHEMA), sent={"name": "summarise"}, form="anthropic")
-    assert made["text/plain"].endswith('{\n  "name": "summarise"\n}')
-    assert "anthropic" in Markup(made["text/html"]).text
+    given = Sent({"name": "summarise"}, "1 change for this provider.", ("rows: pattern left out",))
+    made = render.schema_view(Sample(schema=SCHEMA), sent=given, form="Anthropic")
+    assert made["text/plain"].endswith(
+        'Anthropic: 1 change for this provider.\n  rows: pattern left out\n{\n  "name": "summarise"\n}'
+    )
+    assert "Anthropic: 1 change for this provider.rows: pattern left out" in Markup(made["text/html"]).text
 
 
 def test_tools_are_listed_by_group_with_what_is_off() -> None:

@@ -21,4 +21,62 @@ _LIVE = """
 .nbtk .nbtk-live-picture img{max-width:100%;max-height:360px;display:block}
 """
 
-LOOKING = f"<style>{_LIVE}</style>"
+# A static display is what a saved notebook keeps. While its widgets live, they stand in its place.
+_TWIN = """
+.jp-OutputArea-child:has(.nbtk-static):has(+.jp-OutputArea-child .nbtk){display:none}
+"""
+
+# Radio buttons that look like tabs: ipywidgets' own tabs can't be used by keyboard everywhere.
+_TABS = """
+.nbtk .nbtk-tabs{height:auto;padding:0 12px;border-bottom:1px solid var(--nbtk-line);margin:0;width:100%}
+.nbtk .nbtk-tabs .widget-radio-box{display:flex;flex-flow:row wrap;gap:0 20px;width:100%;margin:0;height:auto;
+ max-width:none}
+.nbtk .nbtk-tabs .widget-radio-box label{width:auto;height:auto;margin:0 0 -1px;padding:4px 0;line-height:20px;
+ font-size:var(--jp-ui-font-size1,13px);color:var(--nbtk-soft);border-bottom:2px solid transparent;cursor:pointer}
+.nbtk .nbtk-tabs label:hover{color:var(--nbtk-ink)}
+.nbtk .nbtk-tabs label:has(:checked){color:var(--nbtk-ink);border-bottom-color:var(--jp-brand-color1);font-weight:600}
+.nbtk .nbtk-tabs label:has(:focus-visible){outline:2px solid var(--jp-brand-color1);outline-offset:1px}
+.nbtk .nbtk-tabs input{position:absolute;opacity:0;margin:0;width:1px}
+"""
+
+_PANEL = """
+.nbtk .nbtk-bar{padding:8px 12px;gap:8px;flex-flow:row wrap;align-items:center}
+.nbtk .nbtk-bar>.widget-html{flex:1 1 120px;width:auto}
+.nbtk .nbtk-page{padding:8px 12px 12px;gap:8px}
+.nbtk .nbtk-split{flex-flow:row wrap;gap:12px 20px;align-items:flex-start;padding:8px 12px 12px}
+.nbtk .nbtk-list{flex:1 1 260px;gap:6px;width:auto}
+.nbtk .nbtk-detail{flex:2 1 340px;gap:8px;width:auto}
+.nbtk .nbtk-find{gap:6px;flex-flow:row nowrap}
+.nbtk .nbtk-find .widget-text{flex:1 1 auto}
+.nbtk .nbtk-list .widget-select{height:auto;width:100%}
+.nbtk .nbtk-list select{font-family:var(--jp-code-font-family);font-size:var(--jp-code-font-size,13px);height:320px;
+ width:100%;padding:4px;line-height:1.6;background:var(--jp-layout-color1);color:var(--nbtk-ink);
+ border:1px solid var(--jp-border-color1);border-radius:2px}
+.nbtk .nbtk-said{margin:4px 0}
+.nbtk .nbtk-ink{color:var(--nbtk-ink)}
+.nbtk .nbtk-below{border-top:1px solid var(--nbtk-hair);padding-top:8px}
+.nbtk .nbtk-try{gap:8px}
+.nbtk .nbtk-result>.widget-html table{font-size:inherit}
+.nbtk .nbtk-schema-head{padding:8px 12px 4px}
+.nbtk .nbtk-below .nbtk-tabs,.nbtk .nbtk-below .nbtk-page{padding-inline:0}
+.nbtk .nbtk-verdict-line{font-weight:600;margin-bottom:4px}
+.nbtk ul{margin:0 0 6px;padding-left:20px}
+.nbtk .nbtk-server{border-top:1px solid var(--nbtk-line);padding:8px 12px 10px;gap:6px}
+.nbtk .nbtk-server:first-child{border-top:0}
+.nbtk .nbtk-flight{gap:8px;align-items:flex-start;flex-flow:row nowrap}
+.nbtk .nbtk-flight>.widget-html{flex:1 1 auto;width:auto}
+.nbtk .nbtk-flights{gap:6px}
+.nbtk table.nbtk-bare thead{display:none}
+.nbtk table.nbtk-bare :is(th,td){border-top:0;padding-block:1px}
+.nbtk table.nbtk-bare tbody th{color:var(--nbtk-soft)}
+.nbtk table.nbtk-bare td:last-child{color:var(--nbtk-ink)}
+.nbtk .nbtk-waiting{padding:8px 12px;gap:8px}
+.nbtk table.nbtk-log :is(th,td):nth-child(n+3){white-space:nowrap}
+.nbtk table.nbtk-log td:nth-child(3){white-space:normal}
+.nbtk table.nbtk-log tbody th{padding-right:12px}
+.nbtk .nbtk-page:has(table.nbtk-log)>.widget-html{overflow-x:auto}
+@container (max-width:560px){.nbtk .nbtk-list select{height:200px}
+ .nbtk table.nbtk-log :is(th,td):nth-child(4),.nbtk table.nbtk-log :is(th,td):nth-child(6){display:none}}
+"""
+
+LOOKING = f"<style>{_LIVE}{_TWIN}{_TABS}{_PANEL}</style>"

@@ -1,0 +1,60 @@
+"""One tool's schema as each provider gets it, with what that provider would refuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nbtoolkit.notebook.text import count
+from nbtoolkit.tool.schemas import SchemaCache, form_of
+
+if TYPE_CHECKING:
+    from nbtoolkit.tool.base import ToolBase
+
+__all__ = ["PROVIDERS", "Sent", "sent"]
+
+PROVIDERS = {
+    "openai": "OpenAI",
+    "openai_responses": "OpenAI Responses",
+    "anthropic": "Anthropic",
+    "gemini": "Gemini",
+    "mcp": "MCP",
+}
+# These have a mode that holds a model to the schema, and takes fewer schemas.
+_STRICT = frozenset({"openai", "openai_responses", "anthropic"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What goes to a provider, and the lines that say what its limits changed or forbid."""
+
+    schema: dict[str, Any]
+    verdict: str
+    notes: tuple[str, ...]
+
+
+def sent(tool: ToolBase, form: str) -> Sent:
+    """The tool's schema in one form; a ValueError names the forms that there are."""
+    cache = SchemaCache()
+    plain = form_of(form)
+    schema = cache.schemas([tool], plain)[0]
+    changed = [_line(note) for note in cache.notes([tool], plain)]
+    verdict = f"{count(len(changed), 'change')} for this provider." if changed else "Nothing refused."
+    notes = list(changed)
+    if form in _STRICT:
+        strict = form_of(form, strict=True)
+        fitted = cache.fitted(tool, strict, strict=True)
+        refused = [line for line in map(_line, cache.notes([tool], strict, strict=True)) if line not in changed]
+        if not fitted.strict:
+            verdict += " Strict mode can't take it."
+            notes += [f"Strict mode: {line}" for line in refused]
+        elif refused:
+            verdict += f" Strict mode takes it with {count(len(refused), 'change')}."
+            notes += [f"Strict mode: {line}" for line in refused]
+        else:
+            verdict += " Strict mode takes it too."
+    return Sent(schema, verdict, tuple(notes))
+
+
+def _line(note: Any) -> str:
+    return f"{note.where}: {note.text}" if note.where else str(note.text)
