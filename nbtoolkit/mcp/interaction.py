@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
+from nbtoolkit.mcp import taping
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -265,6 +267,12 @@ class Interaction:
         return mcp_types.ElicitResult(action="accept", content=content)
 
     async def _answer(self, question: Elicitation) -> ElicitationAnswer:
+        answer = await self._answer_now(question)
+        if (asked := taping.questions.get()) is not None:
+            asked.append((question, answer))
+        return answer
+
+    async def _answer_now(self, question: Elicitation) -> ElicitationAnswer:
         if self.elicitation_handler is not None:
             schema = question.schema if question.url is None else {**question.schema, "x-url": question.url}
             content = await self.elicitation_handler(question.message, schema)

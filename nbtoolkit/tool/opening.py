@@ -40,6 +40,13 @@ async def _in_turn(call: ToolCall, tool: ToolBase, arguments: Arguments) -> Chun
 
 
 def _bare(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
+    tape = call.toolkit.tape
+    if tape is not None:
+        return tape.stream(tool, arguments, lambda: _untaped(call, tool, arguments))
+    return _untaped(call, tool, arguments)
+
+
+def _untaped(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
     if tool.is_external_tool:
         return bounded(_external(call, tool, arguments), tool.max_result_chars)
     stream = open_stream(_started(call, tool, arguments))

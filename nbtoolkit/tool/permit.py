@@ -105,7 +105,10 @@ async def _ask(
     )
     began = time.perf_counter()
     try:
-        approval = await ask(approver or refuse, request)
+        answering = approver or refuse
+        if call.toolkit.tape is not None:
+            answering = call.toolkit.tape.approver(answering, request)
+        approval = await ask(answering, request)
     finally:
         entry.waited += time.perf_counter() - began
     call.approval = entry.approval = approval

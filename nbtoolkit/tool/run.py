@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
-from nbtoolkit.exception import AgentOrientedException, DeveloperOrientedException
+from nbtoolkit.exception import AgentOrientedException, CassetteError, DeveloperOrientedException
 from nbtoolkit.message import TextBlock, ToolCallBlock, ToolCallState, ToolResultState, new_id, now
 from nbtoolkit.schema.arguments import copied
 from nbtoolkit.schema.repair import parse_arguments
@@ -233,7 +233,9 @@ class ToolCall:
     async def _run(self, response: ToolResponse, entry: LogEntry) -> None:
         __tracebackhide__ = True
         tool, judged = self.tool, self._allowed
-        if type(tool) is FunctionTool and judged is not None and tool.is_concurrency_safe and not tool.middlewares:
+        usual = judged is not None and self.toolkit.tape is None
+        if usual and type(tool) is FunctionTool and tool.is_concurrency_safe and not tool.middlewares:
+            assert judged is not None
             # A function with nothing around it: the usual call, without the cost of a stream.
             value = await tool.value(judged, injected(self, tool))
             # Nobody looks at its one chunk, so none is made.
@@ -315,7 +317,8 @@ class ToolCall:
             self._take_back()
             return chunk
         # What a tool raises, even to leave the process, is its result; what this pipeline raises is the programmer's.
-        if not self._running and isinstance(error, DeveloperOrientedException):
+        # A cassette that doesn't fit is the programmer's wherever it is met.
+        if isinstance(error, DeveloperOrientedException) and (not self._running or isinstance(error, CassetteError)):
             raise error
         return chunk
 

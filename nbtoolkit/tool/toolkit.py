@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from nbtoolkit.cassette.player import Replay
+    from nbtoolkit.cassette.recorder import Recording
     from nbtoolkit.mcp.client import MCPClient
     from nbtoolkit.message import ToolCallBlock
     from nbtoolkit.permission.approval import Approval, ApprovalRequest, Approver
@@ -58,6 +60,8 @@ class Toolkit(Catalogue):
         # What people granted holds for every conversation here, whatever rules each brings.
         self.grants = Grants()
         self.approver: Approver | None = None
+        # What records or replays the calls, while it does.
+        self.tape: Recording | Replay | None = None
         self.log = CallLog()
         self.results = Results()
         self.external = ExternalCalls()
@@ -157,6 +161,25 @@ class Toolkit(Catalogue):
         __tracebackhide__ = True
         return self._run(self.run_calls(reply, state, approver))
 
+    # ------------------------------------------------------------------ record and replay
+    def record(self, path: str | Path, *, update: bool = False) -> Recording:
+        """Keep what calls and servers do in a cassette, until ``stop`` or the end of a ``with`` block.
+
+        The file is written anew; with ``update`` entries of calls that aren't made now stay as they are.
+        """
+        from nbtoolkit.cassette.recorder import Recording
+
+        return Recording(self, path, update=update).start()
+
+    def replay(self, path: str | Path) -> Replay:
+        """Give what a cassette holds instead of running anything, until ``stop`` or the end of a ``with`` block.
+
+        CassetteError for a file that is missing or broken, CassetteMissError for a call that it doesn't hold.
+        """
+        from nbtoolkit.cassette.player import Replay
+
+        return Replay(self, path).start()
+
     # ------------------------------------------------------------------ permission
     @property
     def mode(self) -> PermissionMode:
@@ -224,6 +247,8 @@ class Toolkit(Catalogue):
 
     def remember(self, engine: PermissionEngine, approval: Approval, request: ApprovalRequest) -> Remembered:
         """Keep what a person allowed for longer than one call; gives what is kept, and a note where it is less."""
+        if self.tape is not None:
+            return self.tape.remember(engine, approval, request)
         return engine.remember(approval, request)
 
 
