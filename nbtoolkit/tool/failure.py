@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sysconfig
 import traceback
 from pathlib import Path
 
 __all__ = ["own_lines"]
 
+_FRAME = re.compile(r'^  File "(.+)", line (\d+), in (.+)\n    (.+)$', re.MULTILINE)
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
 
 
@@ -17,8 +19,20 @@ def own_lines(error: BaseException) -> str:
     """Type, message and the lines of the traceback that lie in the user's own code."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_foreign(frame.filename)]
     lines = [f"  line {frame.lineno}, in {frame.name}: {frame.line}" for frame in frames if frame.line]
+    lines += _elsewhere(error)
     head = "".join(traceback.format_exception_only(error)).strip()
     return "\n".join([head, *lines])
+
+
+def _elsewhere(error: BaseException) -> list[str]:
+    """The same lines of another process, whose traceback comes as the text of the error's cause."""
+    if not isinstance(told := getattr(error.__cause__, "tb", None), str):
+        return []
+    return [
+        f"  line {number}, in {name}: {line}"
+        for file, number, name, line in _FRAME.findall(told)
+        if not _is_foreign(file)
+    ]
 
 
 def _is_foreign(filename: str) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from nbtoolkit import hooks
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
+from nbtoolkit.schema.hints import innermost
 from nbtoolkit.schema.signature import STATE_PARAMETER, Signature
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
 from nbtoolkit.tool.content import MAX_RESULT_CHARS, to_chunk
@@ -75,6 +76,11 @@ class FunctionTool(ToolBase):
             raise DeveloperOrientedException(
                 f"{self.name}: is_state_injected=True, but the function doesn't take {STATE_PARAMETER}. Add the "
                 f"parameter {STATE_PARAMETER}: AgentState to it, or leave is_state_injected out."
+            )
+        if executor is not None and _is_of_processes(executor) and (kind := _unpicklable(func)):
+            raise DeveloperOrientedException(
+                f"{self.name} is {kind}, which can't come back from another process. Return the finished value, a list "
+                "say, or give it thread=True instead of a pool of processes."
             )
         self.is_concurrency_safe = is_concurrency_safe
         self.is_read_only = is_read_only
@@ -170,9 +176,14 @@ class FunctionTool(ToolBase):
     async def _elsewhere(self, job: Callable[[], Any]) -> Any:
         import asyncio
 
-        if self.executor is not None:
+        if self.executor is None:
+            return await _in_thread(job, self.name)
+        from concurrent.futures import BrokenExecutor
+
+        try:
             return await asyncio.wrap_future(self.executor.submit(job))
-        return await _in_thread(job, self.name)
+        except BrokenExecutor as lost:
+            raise type(lost)(_lost(self.name)) from lost
 
     def _close_soon(self, generator: Generator[Any, Any, Any]) -> None:
         if self.executor is None:
@@ -289,6 +300,26 @@ async def _in_thread(job: Callable[[], Any], name: str) -> Any:
 
     threading.Thread(target=work, name=f"nbtoolkit-tool-{name}", daemon=True).start()
     return await future
+
+
+def _is_of_processes(executor: Executor) -> bool:
+    # By its class's name: importing the pool of processes costs more than making a tool.
+    return any(kind.__name__ == "ProcessPoolExecutor" for kind in type(executor).__mro__)
+
+
+def _unpicklable(func: Callable[..., Any]) -> str:
+    inner = innermost(func)
+    if inspect.isgeneratorfunction(inner):
+        return "a generator"
+    return "async" if inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner) else ""
+
+
+def _lost(name: str) -> str:
+    return (
+        f"The worker that was to run {name} is lost: it was killed, ran out of memory, or doesn't know the function. A "
+        "process knows what a module holds, or what was defined before it was forked. Make a new executor and register "
+        "the tool with it again."
+    )
 
 
 def _close(generator: Generator[Any, Any, Any]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import multiprocessing
 import threading
 import time
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import pytest
@@ -23,6 +24,7 @@ from nbtoolkit.tool.content import KEPT, MAX_PICTURES, cut
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 from nbtoolkit.tool.toolkit import Toolkit
+from tests.tool import workers
 
 T = TypeVar("T")
 
@@ -447,3 +449,31 @@ def test_a_function_may_have_an_argument_named_self() -> None:
     chunk = run(called())
     assert isinstance(chunk, ToolChunk)
     assert chunk.value == "hello you"
+
+
+# ---------------------------------------------------------------------- another process
+def test_a_pool_of_processes_runs_the_function_and_a_lost_worker_is_said() -> None:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        toolkit = Toolkit(tools=[FunctionTool(func, executor=pool) for func in (workers.double, workers.vanish)])
+        toolkit.mode = "bypass"
+        assert toolkit.call_sync("double", n=4).value == 8
+        failed = toolkit.call_sync("double", n=-1)
+        assert failed.state is ToolResultState.ERROR
+        first, line = failed.text.split("\n")
+        assert first == "ValueError: -1 is negative"
+        assert line.endswith('in double: raise ValueError(f"{n} is negative")')
+        lost = toolkit.call_sync("vanish")
+        assert lost.state is ToolResultState.ERROR
+        assert "BrokenProcessPool: The worker that was to run vanish is lost: it was killed" in lost.text
+        assert "Make a new executor and register the tool with it again." in toolkit.call_sync("double", n=1).text
+
+
+@pytest.mark.parametrize(("func", "kind"), [(_pieces, "a generator"), (_async_pieces, "async")])
+def test_what_cannot_come_back_from_another_process_is_refused_when_it_is_made(func: Any, kind: str) -> None:
+    with (
+        ProcessPoolExecutor(1) as pool,
+        pytest.raises(DeveloperOrientedException, match=f"is {kind}, which can't come back from another process"),
+    ):
+        FunctionTool(func, executor=pool)
+    with ThreadPoolExecutor(1) as threads:
+        FunctionTool(func, executor=threads)
