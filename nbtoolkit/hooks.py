@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CallObserver",
     "caller",
+    "chat_view",
     "default_approver",
     "drive",
     "get_toolkit",
@@ -93,6 +94,8 @@ default_approver: Approver | None = None
 origin: Callable[[], Origin] = _origin
 # Who a call is for that comes from elsewhere than the host's own code, such as a client of the MCP server.
 caller: ContextVar[Origin | None] = ContextVar("nbtoolkit_caller", default=None)
+# Makes what shows a conversation with a model as it goes, a ChatView; without one it is printed.
+chat_view: Callable[[], Any] | None = None
 # What the host needs to find the place of a call's output again; ToolCall.place keeps it.
 place: Callable[[], Any] = _nowhere
 # Stands around each run of a synchronous function in the calling thread; a stop there is raised as Interrupted.

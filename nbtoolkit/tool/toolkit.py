@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.exception import ToolkitWarning
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from nbtoolkit.agents.chat import Answer, Conversation
     from nbtoolkit.cassette.player import Replay
     from nbtoolkit.cassette.recorder import Recording
     from nbtoolkit.mcp.client import MCPClient
@@ -160,6 +161,21 @@ class Toolkit(Catalogue):
         """``run_calls`` for a plain cell or a script."""
         __tracebackhide__ = True
         return self._run(self.run_calls(reply, state, approver))
+
+    @cached_property
+    def chat(self) -> Conversation:
+        """A conversation with a model that has these tools: ``await toolkit.chat("…", model="…")``.
+
+        ``toolkit.chat.history`` holds its plain messages, ``toolkit.chat.reset()`` begins anew.
+        """
+        from nbtoolkit.agents.chat import Conversation
+
+        return Conversation(self)
+
+    def chat_sync(self, prompt: str, **options: Any) -> Answer:
+        """``chat`` for a plain cell or a script; takes the same options."""
+        __tracebackhide__ = True
+        return self._run(self.chat(prompt, **options))
 
     # ------------------------------------------------------------------ record and replay
     def record(self, path: str | Path, *, update: bool = False) -> Recording:
