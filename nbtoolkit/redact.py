@@ -21,7 +21,7 @@ from urllib.parse import quote, quote_plus
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["MARK", "Redactor", "keep_secret", "redact", "redacted"]
+__all__ = ["MARK", "Redactor", "is_masked", "keep_masked", "keep_secret", "redact", "redacted"]
 
 MARK = "[redacted]"
 
@@ -154,6 +154,19 @@ def keep_secret(value: str) -> None:
         _kept[value] = None
         while len(_kept) > MAX_KEPT:
             del _kept[next(iter(_kept))]
+
+
+def keep_masked(schema: Any, content: Any) -> None:
+    """Count what a person typed into a form's masked fields as secrets."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    for name, about in properties.items() if isinstance(properties, dict) else ():
+        if is_masked(about) and isinstance(content.get(name), str):
+            keep_secret(content[name])
+
+
+def is_masked(about: Any) -> bool:
+    """Whether a form's field takes a secret, by its schema."""
+    return isinstance(about, dict) and (about.get("writeOnly") is True or about.get("format") == "password")
 
 
 def _forms(value: str) -> set[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nbtoolkit.cassette.chunks import read_chunks
 from nbtoolkit.cassette.file import Cassette, Entry
-from nbtoolkit.cassette.servers import is_masked, raised, read
+from nbtoolkit.cassette.servers import raised, read
 from nbtoolkit.cassette.tape import Tape, runs_itself
 from nbtoolkit.cassette.values import decode
 from nbtoolkit.exception import AgentOrientedException, CassetteError
@@ -19,6 +19,7 @@ from nbtoolkit.permission.approval import Approval
 from nbtoolkit.permission.grants import CELL, KERNEL
 from nbtoolkit.permission.remember import Remembered
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
+from nbtoolkit.redact import is_masked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

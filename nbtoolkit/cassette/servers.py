@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.exception import MCPConnectionError, MCPDefinitionError
-from nbtoolkit.redact import MARK
+from nbtoolkit.redact import MARK, is_masked
 
 if TYPE_CHECKING:
     from nbtoolkit.mcp.client import MCPClient
@@ -48,11 +48,6 @@ def question(asked: Elicitation, answer: ElicitationAnswer) -> dict[str, Any]:
     if properties:
         fields["schema"] = asked.schema
     return {**fields, "action": answer.action, **({"content": content} if content else {})}
-
-
-def is_masked(about: Any) -> bool:
-    """Whether a form's field takes a secret."""
-    return isinstance(about, dict) and (about.get("writeOnly") is True or about.get("format") == "password")
 
 
 # --------------------------------------------------------------------------------------------------- failed calls

@@ -21,7 +21,7 @@ from nbtoolkit.schema.variables import describe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NotKeptError", "ReplayedValue", "decode", "encode", "keep"]
+__all__ = ["SHAPE", "NotKeptError", "ReplayedValue", "decode", "encode", "keep"]
 
 TAG = "$"
 # A line of a few screens; more is a data set, which has a file of its own.
@@ -29,6 +29,8 @@ MAX_CELLS = 5_000
 # As many rows and columns at each end as a record draws of a larger table, and one for its mark of a gap.
 END = 11
 MAX_DEPTH = 50
+# Where an abridged table says how large it was.
+SHAPE = "nbtoolkit_shape"
 
 
 class NotKeptError(TypeError):
@@ -247,6 +249,8 @@ def _array(value: dict[str, Any]) -> Any:
 def _object(value: dict[str, Any]) -> ReplayedValue:
     abridged = _table(value["abridged"]) if isinstance(value.get("abridged"), dict) else None
     shape = tuple(value["shape"]) if "shape" in value else None
+    if abridged is not None and not isinstance(abridged, ReplayedValue):
+        abridged.attrs[SHAPE] = shape
     return ReplayedValue(str(value.get("kind")), str(value.get("about")), abridged, shape)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from nbtoolkit.mcp import taping
+from nbtoolkit.redact import keep_masked
 
 if TYPE_CHECKING:
     import httpx2
@@ -268,6 +269,7 @@ class Interaction:
 
     async def _answer(self, question: Elicitation) -> ElicitationAnswer:
         answer = await self._answer_now(question)
+        keep_masked(question.schema, answer.content)
         if (asked := taping.questions.get()) is not None:
             asked.append((question, answer))
         return answer

@@ -10,9 +10,11 @@ import json
 import re
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbtoolkit.notebook.command import CommandError, Option, Spec, Word, find, split
+from nbtoolkit.notebook.exports import FORMATS as EXPORTS
 from nbtoolkit.notebook.fields import resolve
 from nbtoolkit.notebook.grammar import SPECS
 from nbtoolkit.permission.rule import PermissionMode
@@ -79,6 +81,9 @@ class Known:
                 return map(str, changes)
             case "server":
                 return [client.name for client in toolkit.mcps]
+            case "cassette":
+                # The usual name, and any other of its kind.
+                return sorted(str(path) for path in Path().glob("*.jsonl"))
             case "expression":
                 return [name for name in self.variables if not name.startswith("_")]
             case _:
@@ -88,6 +93,7 @@ class Known:
 _FIXED: dict[str, Iterable[str]] = {
     "mode": list(PermissionMode),
     "format": FORMATS,
+    "export": EXPORTS,
     "answer": _ANSWERS,
     "rules": ("accept", "reload"),
 }

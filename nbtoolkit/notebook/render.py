@@ -15,6 +15,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit.cassette.values import SHAPE, ReplayedValue
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
 from nbtoolkit.notebook.tables import (
     explanation,
@@ -213,6 +214,8 @@ def _base64(data: str) -> str | None:
 
 def _frame(value: Any) -> Any:
     """The value as a pandas DataFrame, where it is one or a Series; pandas is looked at only where it was imported."""
+    if isinstance(value, ReplayedValue):
+        return value.abridged
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return None
@@ -222,7 +225,7 @@ def _frame(value: Any) -> Any:
 
 
 def _dimensions(frame: Any) -> str:
-    rows, columns = frame.shape
+    rows, columns = frame.attrs.get(SHAPE, frame.shape)
     cut = rows > FRAME_ROWS or columns > FRAME_COLUMNS
     return f"{count(rows, 'row')} × {count(columns, 'column')}" if cut else ""
 
