@@ -23,6 +23,8 @@ TELLING = 2
 VALUE_LIMIT = 40
 # A command is the whole call, so it may fill the line.
 COMMAND_LIMIT = 100
+# One that isn't read at a glance is told by how many commands it is.
+SHORT_COMMAND = 60
 # Past these lines a count of changed lines costs more than it says: comparing is quadratic at worst.
 DIFF_LINES = 400
 
@@ -160,7 +162,26 @@ def _lines(text: str) -> int:
 def _bash(tool_input: Mapping[str, Any]) -> tuple[Parts, set[str]]:
     command = _text(tool_input, "command").strip()
     shown = one_line(command, COMMAND_LIMIT)
+    several = _several(command) if len(shown) > SHORT_COMMAND else None
+    if several is not None:
+        return several, set()
     return (("text", "runs"), ("code", shown)), {"command"} if shown == command else set()
+
+
+def _several(command: str) -> Parts | None:
+    """How many commands, and where, for a line that is too long to be read as a title; None for a single one."""
+    from nbtoolkit.permission.shell import read_line
+
+    line = read_line(command)
+    found = [each for each in line.commands if each.words]
+    first = found[0] if found else None
+    folder: str | None = None
+    if first is not None and len(first.words) == 2 and first.words[0].static == "cd":
+        folder, found = first.words[1].static, found[1:]
+    if line.problems or len(found) < 2:
+        return None
+    parts = (("text", f"runs {count(len(found), 'command')}"),)
+    return (*parts, ("text", "in"), ("code", one_line(folder, VALUE_LIMIT))) if folder else parts
 
 
 def _read(tool_input: Mapping[str, Any]) -> tuple[Parts, set[str]]:

@@ -5,17 +5,23 @@ Every word that a model or a server wrote is quoted as its claim.
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from IPython.core.getipython import get_ipython
 
 from nbtoolkit.notebook.tables import how
 from nbtoolkit.notebook.text import one_line, settled, visible
 from nbtoolkit.notebook.title import Title, split_name, title
 from nbtoolkit.permission.rule import PermissionBehavior
+from nbtoolkit.permission.subject import Effect
 from nbtoolkit.redact import redacted
 from nbtoolkit.tool.run import describe
 
 if TYPE_CHECKING:
     from nbtoolkit.permission.approval import ApprovalRequest, Origin
+    from nbtoolkit.permission.subject import Subject
 
 __all__ = ["card_title", "meta", "reasons"]
 
@@ -32,7 +38,16 @@ def card_title(request: ApprovalRequest) -> Title:
     """The line that says what will happen."""
     kinds = {key: describe(value) for key, value in request.variables.items()}
     tool = request.tool
-    return title(tool.name, redacted(request.tool_input), kinds, origin=getattr(tool, "origin", ""))
+    made = title(tool.name, redacted(request.tool_input), kinds, origin=getattr(tool, "origin", ""))
+    located = getattr(tool, "located", None)
+    if tool.name != "Write" or located is None:
+        return made
+    try:
+        verb = "replaces" if Path(located(request.tool_input.get("file_path"), look=True)).exists() else "creates"
+    except Exception:  # noqa: BLE001 - where it leads is judged and told elsewhere
+        return made
+    parts = tuple((kind, verb if text == "writes" else text) for kind, text in made.parts)
+    return Title(made.tool, parts, made.complete)
 
 
 def meta(request: ApprovalRequest) -> str:
@@ -41,7 +56,7 @@ def meta(request: ApprovalRequest) -> str:
     origin = getattr(tool, "origin", "") or "Tool"
     client = getattr(tool, "client", None)
     reached = f" ({_code(settled(how(client)))})" if getattr(tool, "is_mcp", False) and client is not None else ""
-    said = visible(one_line(origin, WORDS_LIMIT)) + reached + _asked_by(request.origin)
+    said = visible(one_line(origin, WORDS_LIMIT) + _cell_of(tool)) + reached + _asked_by(request.origin)
     description = getattr(tool, "description", "") or ""
     claim = request.tool_input.get("description")
     if tool.name == "Bash" and isinstance(claim, str) and claim.strip():
@@ -83,8 +98,11 @@ def _because(request: ApprovalRequest) -> str:
     whys = [each.subject.why for each in asking if each.subject.why]
     if whys:
         return visible(settled(one_line(whys[0], WORDS_LIMIT)))
-    names = list(dict.fromkeys(each.subject.text for each in asking)) or [split_name(tool.name, "")[0]]
-    if len(request.subjects) <= 1:
+    folders = [folder for each in asking if (folder := _edited(each.subject))]
+    if folders and len(folders) == len(asking):
+        return f"no rule allows edits in {_code(folders[0])}"
+    names = list(dict.fromkeys(_named(each.subject) for each in asking)) or [split_name(tool.name, "")[0]]
+    if len(request.subjects) <= 1 and tool.name != "Bash":
         names = [tool.name]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     codes = [_code(one_line(name, 60)) for name in names[:NAMED]]
@@ -92,7 +110,49 @@ def _because(request: ApprovalRequest) -> str:
     return f"no rule allows {joined}"
 
 
+def _named(subject: Subject) -> str:
+    """What a rule would call it: the words that the suggested one names, else all of it."""
+    content = subject.suggestion.rule_content if subject.kind == "command" and subject.suggestion is not None else None
+    return (content or subject.text).removesuffix(":*")
+
+
+def _edited(subject: Subject) -> str | None:
+    """The folder in which a file would be written, as the suggested rule has it."""
+    rule = subject.suggestion
+    if rule is None or rule.tool_name not in {"Write", "Edit"} or not (rule.rule_content or "").endswith("/**"):
+        return None
+    folder = (rule.rule_content or "").removesuffix("**").removeprefix("./")
+    return folder or "this folder"
+
+
 def _steps(request: ApprovalRequest) -> list[str]:
     judgement: Any = request.judgement
-    steps = getattr(judgement, "steps", None) or ()
+    steps = [*(getattr(judgement, "steps", None) or ())]
+    otherwise = _otherwise(request)
+    if steps and otherwise:
+        steps[-1] = f"{steps[-1]}. To decide otherwise: {otherwise}"
     return [visible(settled(one_line(str(step), WORDS_LIMIT * 2))) for step in steps]
+
+
+def _otherwise(request: ApprovalRequest) -> str:
+    """The smallest change after which such a call is not asked about."""
+    asking = [each for each in request.subjects if each.behavior is not PermissionBehavior.ALLOW]
+    if request.decision.bypass_immune or not request.suggested_rules:
+        return ""
+    if asking and all(each.subject.effect is Effect.EDIT for each in asking):
+        return "mode accept_edits would allow it"
+    rules = [str(rule) for rule in request.suggested_rules[:NAMED]]
+    more = len(request.suggested_rules) - NAMED
+    return f"allow {', '.join(rules)}{f' and {more} more' if more > 0 else ''}, under “Always allow”"
+
+
+def _cell_of(tool: object) -> str:
+    """``, cell 7`` for a function that was written there."""
+    code = getattr(inspect.unwrap(func), "__code__", None) if callable(func := getattr(tool, "func", None)) else None
+    shell = get_ipython()
+    name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    if code is None or name_of is None:
+        return ""
+    found = name_of(code.co_filename)
+    number = found[1].removeprefix("In[").removesuffix("]") if found else ""
+    return f", cell {number}" if number.isdigit() else ""

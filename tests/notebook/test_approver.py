@@ -15,6 +15,7 @@ from nbtoolkit.notebook import questions, recorder, render, scheduling
 from nbtoolkit.notebook.approver import FOR_THE_NEXT_RUN, VIEW, InlineApprover, PendingCall
 from nbtoolkit.notebook.recorder import Recorder
 from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Origin, Presence, Question
+from nbtoolkit.notebook.widgets.card import ApprovalCard
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
 from nbtoolkit.permission.planned import POLICY, parse_answers
 from nbtoolkit.permission.rule import PermissionMode
@@ -217,6 +218,11 @@ def numbered(count: int, **fields: Any) -> list[ApprovalRequest]:
     return [replace(request(**fields), id=f"call-{i}") for i in range(1, count + 1)]
 
 
+def number_of(call: PendingCall) -> int | None:
+    assert isinstance(call.card, ApprovalCard)
+    return call.card.number
+
+
 def tray_of(call: PendingCall) -> Any:
     assert call.shared is not None
     return call.shared.tray
@@ -230,7 +236,7 @@ def test_calls_that_ask_at_once_share_one_display_and_are_answered_in_any_order(
     approver = InlineApprover()
 
     def act(calls: list[PendingCall]) -> None:
-        assert [(call.id, call.card.number) for call in calls] == [("1", 1), ("2", 2), ("3", 3)]
+        assert [(call.id, number_of(call)) for call in calls] == [("1", 1), ("2", 2), ("3", 3)]
         assert len(screen.cards) == 1
         clicks("Deny")(calls[2])
         clicks("Allow once")(calls[0])
@@ -279,7 +285,7 @@ def test_a_newcomer_goes_last_and_is_no_part_of_these_until_it_is_taken_in(scree
         tasks.append(asyncio.ensure_future(approver(late[1])))
         await until(lambda: len(approver.pending()) == 3)
         press(tray, "Deny these 2")
-        assert [call.card.number for call in approver.pending()] == [4]
+        assert [number_of(call) for call in approver.pending()] == [4]
         clicks("Allow once")(approver.pending()[0])
         return [await task for task in tasks]
 
@@ -320,7 +326,7 @@ def test_a_call_that_is_edited_in_a_tray_asks_again_in_its_place(screen: Screen)
         await until(lambda: len(approver.pending()) == 2)
         new = next(call for call in approver.pending() if call is not second)
         assert tray_of(second).cards == [new.card, second.card]
-        assert new.card.number == 1
+        assert number_of(new) == 1
         clicks("Allow once")(new)
         clicks("Deny")(second)
         return [edited, await again, await tasks[1]]
@@ -440,7 +446,7 @@ def test_a_second_stop_in_the_clean_up_leaves_no_card(screen: Screen, monkeypatc
     async def main() -> None:
         task = asyncio.ensure_future(approver(request()))
         await until(approver.pending)
-        card = approver.find().card
+        card: Any = approver.find().card
         monkeypatch.setattr(card, "_open", Stops(card._open))
         task.cancel()
         await task

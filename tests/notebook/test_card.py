@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,10 +15,20 @@ import pytest
 from ipywidgets.widgets import widget as registry
 
 from nbtoolkit.exception import ToolArgumentsError
+from nbtoolkit.notebook import why
 from nbtoolkit.notebook.widgets.card import ApprovalCard, settled_words
 from nbtoolkit.notebook.widgets.style import WIDTHS
 from nbtoolkit.permission.approval import Approval, ApprovalRequest, Origin
-from nbtoolkit.permission.rule import PermissionBehavior, PermissionDecision, PermissionMode, PermissionRule
+from nbtoolkit.permission.engine import PermissionEngine
+from nbtoolkit.permission.rule import (
+    PermissionBehavior,
+    PermissionContext,
+    PermissionDecision,
+    PermissionMode,
+    PermissionRule,
+)
+from nbtoolkit.tool.bash import Bash
+from nbtoolkit.tool.write import Write
 from tests.notebook.asking import HOSTILE, SCHEMA, Markup, Sample, request, rule, verdict
 
 ALLOW, ASK, DENY = PermissionBehavior.ALLOW, PermissionBehavior.ASK, PermissionBehavior.DENY
@@ -486,7 +499,7 @@ def test_the_sheet_names_nothing_outside_the_card() -> None:
     from nbtoolkit.notebook.widgets.style import SHEET
 
     sheet = SHEET.removeprefix("<style>").removesuffix("</style>")
-    flat = sheet.replace("@media (forced-colors:active){", "").replace("@container (max-width:560px){", "")
+    flat = re.sub(r"@(?:media|container) \([^)]*\)\{", "", sheet)
     heads = [each.split("{")[0] for each in flat.split("}") if "{" in each]
     assert heads
     assert all(part.strip().startswith(".nbtk") for head in heads for part in split_selectors(head))
@@ -510,3 +523,45 @@ def test_a_rule_names_its_source() -> None:
     each.rule = named
     asked = Asked(request(subjects=(each,), decision=PermissionDecision(ASK, "x", "Rule: summarise")))
     assert "Asks because the rule ask summarise (nbtoolkit.toml) says so" in asked.page.text
+
+
+# ------------------------------------------------------------------------------------------------------ why it asks
+
+
+def judged(tool: Any, tool_input: dict[str, Any]) -> ApprovalRequest:
+    judgement = asyncio.run(PermissionEngine(PermissionContext()).judge(tool, dict(tool_input)))
+    rules = tuple(judgement.decision.suggested_rules or ())
+    return ApprovalRequest(
+        "c", tool, tool_input, judgement.decision, judgement.subjects, suggested_rules=rules, judgement=judgement
+    )
+
+
+def test_a_command_is_asked_about_by_what_a_rule_would_call_it_and_the_last_step_names_that_rule() -> None:
+    asked = Asked(judged(Bash(), {"command": 'git commit -am "a long message" && git push origin main'}))
+    assert "Asks because no rule allows git commit and git push. Why" in asked.page.text
+    assert "To decide otherwise: allow Bash(git commit:*), Bash(git push:*), under “Always allow”" in asked.page.text
+
+
+def test_an_edit_is_asked_about_by_its_folder_and_the_last_step_names_the_mode() -> None:
+    made = judged(Write(), {"file_path": "src/a.py", "content": "x"})
+    text = Asked(made).page.text
+    assert "Asks because no rule allows edits in src/. Why" in text
+    assert "To decide otherwise: mode accept_edits would allow it" in text
+
+
+def test_a_write_is_told_as_a_new_file_or_a_replaced_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    made = judged(Write(), {"file_path": str(path), "content": "x"})
+    assert Asked(made).card.title.plain.startswith("Write creates ")
+    path.write_text("y")
+    assert Asked(made).card.title.plain.startswith("Write replaces ")
+
+
+def test_a_function_of_the_notebook_is_told_with_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    def func() -> None: ...
+
+    compiler = SimpleNamespace(format_code_name=lambda name: ("Cell", "In[7]") if name == __file__ else None)
+    monkeypatch.setattr(why, "get_ipython", lambda: SimpleNamespace(compile=compiler))
+    tool = Sample()
+    tool.func = func  # type: ignore[attr-defined]
+    assert "Your function, cell 7: sums up" in Asked(request(tool)).page.text

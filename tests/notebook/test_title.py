@@ -21,6 +21,13 @@ def line(name: str, tool_input: dict[str, Any], origin: str = "Your function", *
     [
         ("Bash", {"command": "git push origin main"}, "Bash runs git push origin main"),
         ("Bash", {"command": "a\nb"}, "Bash runs a ⏎ b"),
+        (
+            "Bash",
+            {"command": "cd churn && uv run pytest -q tests/test_churn.py && git commit -am 'x && y' | cat"},
+            "Bash runs 3 commands in churn",
+        ),
+        ("Bash", {"command": f"echo {'x' * 60} && ls"}, "Bash runs 2 commands"),
+        ("Bash", {"command": f"echo {'x' * 60}"}, f"Bash runs echo {'x' * 60}"),
         ("Read", {"file_path": "a.py", "offset": None, "limit": None}, "Read reads a.py"),
         ("Read", {"file_path": "a.py", "offset": 10, "limit": 20}, "Read reads a.py, from line 10, 20 lines"),
         ("Write", {"file_path": "a.py", "content": "x\ny\n"}, "Write writes a.py, 2 lines"),

@@ -294,8 +294,8 @@ class TicksField(Field):
             self.kit.field(w.Checkbox, visible_text(each.label), value=on, indent=False, layout=self.kit.layout())
             for each, on in zip(self.place.kind.variants, self._before, strict=True)
         ]
-        row = self.kit.box("nbtk-ticks", self._boxes, row=True)
-        return [legend(self.kit, self.place), row]
+        name = self.kit.html(f'<span role="heading" aria-level="5">{visible(self.place.name)}</span>', "nbtk-tickname")
+        return [self.kit.box("nbtk-ticks", [name, *self._boxes], row=True)]
 
     def read(self) -> Any:
         ticked = [box.value for box in self._boxes]

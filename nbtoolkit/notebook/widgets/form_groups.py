@@ -100,7 +100,7 @@ class ListField(_Group):
             self._append(value)
         self._held.children = tuple(row for _, row in self._items)
         add = self.kit.button("Add one", f"to {place.name}", "5.6em", self._add, "nbtk-quiet")
-        return [legend(self.kit, place), self._held, add]
+        return [self.kit.box("nbtk-later", [legend(self.kit, place), add], row=True), self._held]
 
     def _append(self, value: Any) -> Field:
         place = self.place

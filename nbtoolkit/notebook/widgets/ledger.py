@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nbtoolkit.notebook.text import count, one_line, settled, to_json, visible
 from nbtoolkit.notebook.widgets.highlight import shell
 from nbtoolkit.permission.rule import PermissionBehavior
+from nbtoolkit.permission.subject import Step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,11 +58,19 @@ def command_markup(request: ApprovalRequest, command: str) -> tuple[str, bool, i
             markup += f'<p class="nbtk-note">{count(len(command) - WHOLE_LIMIT, "character")} not shown</p>'
         markup += _rows(parts)
         lines += shown.count("\n") + 1 + len(shown) // 100
-    rest = {key: value for key, value in request.tool_input.items() if key != "command" and value is not None}
-    if rest:
+    if _beside(request):
         sent = visible(to_json(request.tool_input, indent=2)[: WHOLE_LIMIT * 2])
         markup += f'<details><summary>Arguments as sent</summary><pre class="nbtk-code">{sent}</pre></details>'
     return markup, whole, lines
+
+
+def _beside(request: ApprovalRequest) -> bool:
+    """Whether the call has arguments beside the command that aren't their defaults."""
+    properties = request.tool.input_schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    defaults = {key: each.get("default") for key, each in known.items() if isinstance(each, dict)}
+    sent = {key: value for key, value in request.tool_input.items() if key != "command" and value is not None}
+    return any(value != defaults.get(key) for key, value in sent.items())
 
 
 def parts_markup(subjects: Sequence[SubjectVerdict]) -> str:
@@ -139,10 +148,12 @@ def _is_danger(each: SubjectVerdict) -> bool:
 def _verdict(each: SubjectVerdict, part: _Part) -> str:
     word, kind = _WORDS.get(each.behavior, ("! asks", "nbtk-deny") if _is_danger(each) else ("? asks", "nbtk-ask"))
     reason = visible(one_line(settled(each.reason), REASON_LIMIT))
+    if each.step is Step.MODE and each.behavior is _ASK and not each.subject.why:
+        reason = "no rule"
     if each.rule is not None:
         reason = f"rule <code>{visible(one_line(str(each.rule), REASON_LIMIT))}</code>"
     said = f'<span class="{kind}">{word}</span> · {reason}'
     text = each.subject.text
-    if text.strip() != part.text.strip() and text not in each.reason:
+    if text.strip() != part.text.strip() and settled(text) not in settled(each.reason):
         said += f" <code>{visible(one_line(text, 80))}</code>"
     return said

@@ -98,6 +98,13 @@ _TABLE = """
 @media (forced-colors:active){
  .nbtk .nbtk-diff .nbtk-add>span{font-weight:600}
  .nbtk .nbtk-diff .nbtk-del>span:last-child{text-decoration:line-through}}
+@container (max-width:420px){
+ .nbtk table.nbtk-t:has(td+td) thead{display:none}
+ .nbtk table.nbtk-t:has(td+td) :is(tbody,table){display:block}
+ .nbtk table.nbtk-t:has(td+td) tr{display:grid;grid-template-columns:minmax(5em,max-content) minmax(0,1fr);
+  border-top:1px solid var(--nbtk-hair)}
+ .nbtk table.nbtk-t:has(td+td) :is(th,td){border-top:0;width:auto}
+ .nbtk table.nbtk-t:has(td+td) td:nth-child(n+3){grid-column:2;padding-top:0}}
 @container (max-width:560px){
  .nbtk .nbtk-parts{grid-template-columns:auto minmax(0,1fr)}
  .nbtk .nbtk-verdict{grid-column:2;padding:0 0 6px}
@@ -124,6 +131,7 @@ _ACTIONS = """
 .nbtk .nbtk-row{flex-flow:row wrap;gap:8px;align-items:center}
 .nbtk .nbtk-row>.widget-html{width:auto;flex:1 1 160px}
 .nbtk .nbtk-deny-pair{flex:1 1 250px;gap:0;flex-flow:row nowrap}
+.nbtk .nbtk-deny-pair>.widget-text{flex:1 1 120px;width:auto}
 .nbtk .nbtk-deny-pair .jupyter-button{border-radius:2px 0 0 2px;border-right:0}
 .nbtk :is(.widget-text,.widget-dropdown,.widget-textarea,.widget-select){width:auto;min-width:0}
 .nbtk .widget-text{height:28px}
@@ -171,7 +179,9 @@ _FORM = """
 .nbtk .nbtk-hint{color:var(--nbtk-soft);padding-left:104px;overflow-wrap:anywhere}
 .nbtk .nbtk-group>.nbtk-fieldnote .nbtk-hint,.nbtk .nbtk-group>.nbtk-fieldnote .nbtk-fault{padding-left:0}
 .nbtk .nbtk-fieldnote:has(>.widget-html-content:empty){display:none}
-.nbtk .nbtk-ticks{flex-flow:row wrap;gap:2px 16px;padding-left:104px}
+.nbtk .nbtk-ticks{flex-flow:row wrap;gap:2px 16px;align-items:center}
+.nbtk .nbtk-tickname{width:auto;min-width:96px;text-align:right;color:var(--nbtk-soft);margin-right:-8px!important}
+.nbtk .nbtk-ticks .widget-checkbox label{margin:0}
 .nbtk .nbtk-ticks .widget-checkbox{width:auto}
 .nbtk .nbtk-item-row{gap:8px;align-items:flex-start;width:100%}
 .nbtk .nbtk-item-row>:first-child{flex:1 1 180px}
@@ -180,7 +190,10 @@ _FORM = """
 .nbtk .nbtk-fixed{color:var(--nbtk-soft);line-height:28px}
 .nbtk .nbtk-fixed>span:first-child{display:inline-block;min-width:96px;text-align:right;margin-right:8px}
 @container (max-width:560px){
- .nbtk .nbtk-fault,.nbtk .nbtk-hint,.nbtk .nbtk-ticks{padding-left:0}
+ .nbtk .nbtk-fault,.nbtk .nbtk-hint{padding-left:0}
+ .nbtk .nbtk-field>.widget-inline-hbox>.widget-label,.nbtk .nbtk-tickname,.nbtk .nbtk-fixed>span:first-child{
+  min-width:0;text-align:left}
+ .nbtk .nbtk-field>.widget-checkbox>.widget-label:empty{display:none}
  .nbtk .nbtk-inside{padding-left:8px}}
 """
 
@@ -188,6 +201,7 @@ _TRAY = """
 .nbtk .nbtk-tray-bar{padding:8px 12px;gap:4px 16px;flex-flow:row wrap;align-items:center}
 .nbtk .nbtk-tray-bar>.widget-html{flex:1 1 260px;width:auto}
 .nbtk .nbtk-all{gap:8px;margin-left:auto;flex:none;flex-flow:row wrap;max-width:100%}
+@container (max-width:560px){.nbtk .nbtk-all{margin-left:0}}
 .nbtk .nbtk-item{border-top:1px solid var(--nbtk-line);padding:8px 12px 10px;gap:6px}
 .nbtk .nbtk-item>.nbtk-acts{border-top:0;padding:0}
 .nbtk .nbtk-item>.nbtk-acts>.nbtk-status{inset:0}

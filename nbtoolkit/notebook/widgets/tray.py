@@ -171,9 +171,8 @@ class Tray:
             came = "One more" if len(self._late) == 1 else f"{len(self._late)} more"
             part = f": not part of “these {these}”" if these > 1 else ""
             return f"{came} came, below{part}."
-        safety = sum(card.safety and card.waits for card in self.cards)
-        note = f"; {safety} asks for safety's sake, and is answered alone" if safety == 1 else ""
-        note = f"; {safety} ask for safety's sake, and are answered alone" if safety > 1 else note
+        alone = [f"{card.number}" for card in self.cards if card.safety and card.waits]
+        note = f"; {' and '.join(alone)} alone, for safety" if 0 < len(alone) < 4 else ""
         return f"One by one below, or these {these} together{note}." if these > 1 else "One by one, below."
 
 
