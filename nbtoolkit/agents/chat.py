@@ -45,11 +45,14 @@ class ChatView(Protocol):
     def opened(self, stop: Callable[[], None]) -> None:
         """A prompt was sent; ``stop`` ends it, from any thread."""
 
+    def asking(self, model: str) -> None:
+        """A request goes out to that model."""
+
     def text(self, piece: str) -> None:
         """The model said more."""
 
     def paused(self) -> None:
-        """It has said this much; calls follow, or the end."""
+        """The request is over: it has said this much, or nothing; calls follow, or the end."""
 
     def closed(self, note: str) -> None:
         """It is over; ``note`` says what ended it where that wasn't the model."""
@@ -62,6 +65,9 @@ class Printed:
         self._open = False
 
     def opened(self, stop: Callable[[], None]) -> None:
+        """Nothing to show yet."""
+
+    def asking(self, model: str) -> None:
         """Nothing to show yet."""
 
     def text(self, piece: str) -> None:
@@ -234,6 +240,7 @@ class Conversation:
                     said.append(text)
                     view.text(text)
 
+        view.asking(endpoint.model)
         try:
             await budget.within(listen())
         except BaseException:
@@ -241,8 +248,7 @@ class Conversation:
                 self.history.append({"role": "assistant", "content": "".join(said)})
             raise
         finally:
-            if said:
-                view.paused()
+            view.paused()
         reply = endpoint.dialect.gather(pieces)
         cost = endpoint.tokens(reply)
         budget.tokens += sum(map(len, map(str, (*self.history, reply)))) // 4 if cost is None else cost

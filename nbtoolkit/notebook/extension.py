@@ -11,6 +11,7 @@ from nbtoolkit.mcp.interaction import set_host
 from nbtoolkit.notebook import magics, scheduling, serving, views
 from nbtoolkit.notebook.actions import withheld
 from nbtoolkit.notebook.approver import InlineApprover
+from nbtoolkit.notebook.chat import NotebookView
 from nbtoolkit.notebook.definitions import DefinitionWatch
 from nbtoolkit.notebook.namespace import NotebookVariables
 from nbtoolkit.notebook.notices import show_line, show_warnings_as_lines
@@ -42,13 +43,14 @@ class Extension:
     def load(self) -> None:
         """Register with the hooks below, the shell and its namespace."""
         scheduling.install()
-        names = ("drive", "origin", "place", "stoppable", "default_approver")
+        names = ("drive", "origin", "place", "stoppable", "default_approver", "chat_view")
         self._before = {name: getattr(hooks, name) for name in names}
         hooks.stoppable = scheduling.stoppable
         self._undo_warnings = show_warnings_as_lines()
         hooks.drive = scheduling.drive
         hooks.origin = _origin
         hooks.place = scheduling.origin
+        hooks.chat_view = NotebookView
         hooks.default_approver = self._approver
         hooks.observers.append(self._recorder)
         self._unwatch = self._recorder.live.watch()

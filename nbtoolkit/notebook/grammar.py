@@ -215,6 +215,24 @@ _TABLE = (
         example="serve --port 8765",
     ),
     Spec("serve stop", "", "Stop serving."),
+    Spec(
+        "chat",
+        "",
+        "Send the cell below to a model, and run the calls that it makes; the endpoint is OpenAI's, Anthropic's, or any "
+        "that speaks like one of them.",
+        (
+            Option("--model", "MODEL"),
+            Option("--new"),
+            Option("--system", "TEXT"),
+            Option("--calls", "N"),
+            Option("--seconds", "S"),
+            Option("--tokens", "N"),
+            Option("--base-url", "URL"),
+            Option("--provider", "openai|anthropic"),
+        ),
+        body="must",
+        example="chat --model llama3.2 --base-url http://localhost:11434/v1 --calls 10",
+    ),
     Spec("undo", "N", "Take back what call number N of the log did to a file.", least=1, most=1, kinds=("change",)),
 )
 

@@ -39,9 +39,13 @@ class View:
     def __init__(self) -> None:
         self.seen: list[str] = []
         self.stop: Callable[[], None] = lambda: None
+        self.asked = ""
 
     def opened(self, stop: Callable[[], None]) -> None:
         self.stop = stop
+
+    def asking(self, model: str) -> None:
+        self.asked = model
 
     def text(self, piece: str) -> None:
         self.seen.append(piece)
@@ -131,7 +135,7 @@ def test_calls_beyond_the_budget_do_not_run_and_end_the_prompt(provider: str) ->
     with LoopbackModel([("add", {"a": n}) for n in range(3)], ["never"]) as model:
         answer = chat(toolkit, model, provider, calls=2, view=view)
     assert (answer.stopped, answer.calls, len(model.requests)) == ("calls", 2, 1)
-    assert view.seen == ["[the budget of 2 calls was used up]"]
+    assert view.seen == ["|", "[the budget of 2 calls was used up]"]
     assert "budget of calls" in json.dumps(toolkit.chat.history[-1])
     assert whole(toolkit.chat.history, provider)
 
