@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import dataclasses
 import datetime as dt
@@ -124,6 +125,20 @@ class Pair(NamedTuple):
     b: str = "x"
 
 
+class Corner(enum.Enum):
+    LEFT = (0, 1)
+    RIGHT = (1, 1)
+
+
+class Release(enum.Enum):
+    FIRST = dt.date(2024, 1, 2)
+
+
+class Permission(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
 UserId = NewType("UserId", int)
 Numbers = te.TypeAliasType("Numbers", list[int])
 Nested = te.TypeAliasType("Nested", "dict[str, Nested] | int")
@@ -211,6 +226,17 @@ GOOD: list[tuple[Any, Any, Any]] = [
     (Extended, {"a": 1}, {"a": 1}),
     (Pair, [1], Pair(1)),
     (Pair, {"a": 1, "b": "y"}, Pair(1, "y")),
+    (Corner, [0, 1], Corner.LEFT),
+    (list[Corner], [[1, 1]], [Corner.RIGHT]),
+    (Release, "2024-01-02", Release.FIRST),
+    (Literal[Level.LOW], 1, Level.LOW),
+    (Literal[Corner.LEFT, "none"], [0, 1], Corner.LEFT),
+    (Permission, 2, Permission.WRITE),
+    (typing.Final[int], 3, 3),
+    (dict[Color, int], {"red": 1}, {Color.RED: 1}),
+    (dict[dt.date, int], {"2024-01-02": 1}, {dt.date(2024, 1, 2): 1}),
+    (collections.deque, [1], collections.deque([1])),
+    (complex, "1+2j", 1 + 2j),
 ]
 
 
@@ -273,6 +299,8 @@ BAD: list[tuple[Any, Any, str]] = [
     (uuid.UUID, "zz", 'x: got "zz", expected string (uuid)'),
     (dt.date, "soon", 'x: got "soon", expected string (date)'),
     (re.Pattern, "(", 'x: got "(", expected string (regex)'),
+    (Corner, [1, 2], "x: got [1, 2], expected one of [0, 1], [1, 1]"),
+    (Literal[Level.LOW], 2, "x: got 2, expected 1"),
     (
         Annotated[Cat | Dog, Field(discriminator="kind")],
         {"kind": "bird"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import json
 import re
@@ -342,6 +343,34 @@ def test_what_json_cannot_carry_is_refused_at_registration_with_every_name_and_t
         assert part in text
 
 
+class Opaque(enum.Enum):
+    THING = object()
+
+
+class Endless(typing.TypedDict):
+    inner: list[Endless]
+
+
+@pytest.mark.parametrize(
+    ("hint", "reason"),
+    [
+        (dict[tuple[int, int], int], r"dict\[tuple\[int, int\], int\] \(keys of objects in JSON are texts\)"),
+        (Opaque, r"Opaque \(JSON has nothing for the value of Opaque.THING\)"),
+        pytest.param(
+            Endless,
+            r"Endless \(before Python 3.12 a TypedDict that refers to itself must be typing_extensions.TypedDict\)",
+            marks=pytest.mark.skipif(sys.version_info >= (3, 12), reason="it is supported from Python 3.12 on"),
+        ),
+    ],
+)
+def test_what_no_text_could_mean_is_refused_with_the_reason(hint: Any, reason: str) -> None:
+    def tool(shape: Any) -> None: ...
+
+    tool.__annotations__["shape"] = hint
+    with pytest.raises(DeveloperOrientedException, match=f"JSON can't carry the parameter 'shape': {reason}"):
+        Signature(tool)
+
+
 def test_a_model_with_a_field_that_json_cannot_carry_is_refused_at_registration() -> None:
     class Holder(BaseModel):
         then: typing.Callable[[int], int]
@@ -549,6 +578,25 @@ def test_descriptions_come_from_the_docstring_unless_the_hint_has_its_own() -> N
 class Query(BaseModel):
     text: str
     limit: int = Field(5, ge=1)
+
+
+def test_a_text_beside_the_type_describes_the_parameter() -> None:
+    def tool(
+        a: Annotated[int, "How many."],
+        b: Annotated[str, te.Doc("Which one.")],
+        c: Annotated[str, "Not this.", Field(description="But this.")],
+        d: Annotated[int, 5] = 1,
+    ) -> None:
+        """Do it.
+
+        Args:
+            a: Not this either.
+            d: From the docstring.
+        """
+
+    properties = Signature(tool).input_schema["properties"]
+    told = {name: node["description"] for name, node in properties.items()}
+    assert told == {"a": "How many.", "b": "Which one.", "c": "But this.", "d": "From the docstring."}
 
 
 def test_a_model_given_as_the_schema_hands_its_fields_to_the_function() -> None:

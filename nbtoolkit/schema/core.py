@@ -21,7 +21,7 @@ from nbtoolkit.schema.build import Built, build, json_types
 from nbtoolkit.schema.defaults import JSON_TYPES, MISSING, default_json
 from nbtoolkit.schema.exact import inexact, with_own_reading
 from nbtoolkit.schema.fault import Problem
-from nbtoolkit.schema.fields import aliases_of, fields_of, key_of
+from nbtoolkit.schema.fields import aliases_of, fields_of, key_of, said_beside
 from nbtoolkit.schema.frozen import freeze
 from nbtoolkit.schema.generate import NoTitles, strict_json
 from nbtoolkit.schema.hints import has_variable
@@ -69,7 +69,7 @@ class ParametersValidator(TextValidator):
         for name, key in self._keys.items():
             if key not in properties:
                 continue
-            node = _documented(properties[key], documented.get(name, ""))
+            node = _documented(properties[key], said_beside(self._hints[name]) or documented.get(name, ""))
             node.pop("default", None)
             if key in defaults:
                 node = _or_default(node, defaults[key]) if key in refused else node

@@ -13,7 +13,7 @@ from nbtoolkit.schema.parameters import EXTRAS
 if TYPE_CHECKING:
     from nbtoolkit.schema.parameters import Parameter
 
-__all__ = ["aliases_of", "fields_of", "key_of"]
+__all__ = ["aliases_of", "fields_of", "key_of", "said_beside"]
 
 
 def fields_of(parameter: Parameter) -> list[tuple[str, Any, bool]]:
@@ -48,3 +48,12 @@ def aliases_of(hint: Any, key: str) -> list[str]:
         for choice in info.validation_alias.choices
         if isinstance(choice, str) and choice != key
     ]
+
+
+def said_beside(hint: Any) -> str:
+    """What a text or a ``Doc`` in ``Annotated`` says of the field; a ``Field`` in it has the last word elsewhere."""
+    for said in getattr(hint, "__metadata__", ()):
+        text = getattr(said, "documentation", None) if type(said).__name__ == "Doc" else said
+        if isinstance(text, str):
+            return text
+    return ""

@@ -7,6 +7,8 @@ take by its nearest equivalent, and what JSON can't carry by a notebook variable
 from __future__ import annotations
 
 import base64
+import collections
+import enum
 import functools
 import inspect
 import numbers
@@ -17,7 +19,16 @@ from collections import abc
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 import typing_extensions as te
-from pydantic import AfterValidator, Field, PlainSerializer, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PydanticUndefinedAnnotation,
+    PydanticUserError,
+    TypeAdapter,
+)
+from pydantic_core import PydanticSerializationError, to_json
 
 from nbtoolkit.schema.variables import Variable, get_variable_resolver, type_name
 
@@ -61,7 +72,10 @@ _SUBSTITUTES: dict[Any, Any] = {
 _UNIONS: tuple[Any, ...] = (Union, types.UnionType)
 _REQUIRED: tuple[Any, ...] = (typing.Required, te.Required)
 _NOT_REQUIRED: tuple[Any, ...] = (typing.NotRequired, te.NotRequired)
-_QUALIFIERS: frozenset[Any] = frozenset({te.ReadOnly, *_REQUIRED, *_NOT_REQUIRED})
+_QUALIFIERS: frozenset[Any] = frozenset({te.ReadOnly, typing.Final, te.Final, *_REQUIRED, *_NOT_REQUIRED})
+# Pydantic compares a choice with the JSON that was sent, and only these are equal to theirs.
+_SAME_IN_JSON = (str, int, float, bool, type(None))
+_MAPPINGS = frozenset({dict, collections.OrderedDict, collections.defaultdict, abc.Mapping, abc.MutableMapping})
 
 
 class UnresolvedError(Exception):
@@ -172,8 +186,12 @@ def adapt(hint: Any) -> Any:
         return _adapt_annotated(hint)
     if origin in _UNIONS:
         return _adapt_union(hint)
-    if origin is Literal or hint is Any:
+    if hint is Any:
         return hint
+    if origin is Literal:
+        return _adapt_choices(hint, {choice: choice for choice in te.get_args(hint)})
+    if isinstance(hint, type) and issubclass(hint, enum.Enum) and hint.__members__:
+        return _adapt_choices(hint, {member: member.value for member in hint})
     if origin in _QUALIFIERS:
         return adapt(te.get_args(hint)[0])
     if te.is_typeddict(hint):
@@ -196,8 +214,35 @@ def _hashes(hint: Any) -> bool:
     return True
 
 
+def _adapt_choices(hint: Any, choices: dict[Any, Any]) -> Any:
+    """A Literal or an enum; one with values that JSON writes in another way is read by what JSON has for them."""
+    if all(type(value) in _SAME_IN_JSON or isinstance(value, enum.ReprEnum) for value in choices.values()):
+        return hint if te.get_origin(hint) is Literal else _carried(hint)
+    written = {}
+    for choice, value in choices.items():
+        try:
+            written[to_json(value)] = choice
+        except PydanticSerializationError:
+            return _variable(hint, f"JSON has nothing for the value of {choice}")
+
+    def read(sent: Any) -> Any:
+        try:
+            return written.get(to_json(sent), sent)
+        except PydanticSerializationError:
+            return sent
+
+    return Annotated[hint, BeforeValidator(read)]
+
+
+def _carried(hint: Any) -> Any:
+    reason = _probe(hint)
+    return hint if reason is None else _variable(hint, reason)
+
+
 def _adapt_class(hint: Any, origin: Any) -> Any:
     args = te.get_args(hint)
+    if origin in _MAPPINGS and args and (reason := _no_key(args[0])):
+        return _variable(hint, reason)
     if (origin or hint) in _ITERABLES | _ITERATORS:
         items = list_of(adapt(args[0] if args else Any))
         return items if (origin or hint) in _ITERABLES else Annotated[items, AfterValidator(iter)]
@@ -207,8 +252,19 @@ def _adapt_class(hint: Any, origin: Any) -> Any:
             hint = origin[adapted]
         elif origin in _PLAIN:
             return hint
-    reason = _probe(hint)
-    return hint if reason is None else _variable(hint, reason)
+    return _carried(hint)
+
+
+def _no_key(hint: Any) -> str:
+    """Why objects in JSON can't have such keys; empty where they can."""
+    if hint in _PLAIN and hint not in (list, dict, tuple, set, frozenset):
+        return ""
+    try:
+        schema = TypeAdapter(hint).json_schema()
+    except Exception:  # noqa: BLE001 - whatever is wrong with it is said where the whole is looked at
+        return ""
+    kinds = {branch.get("type") for branch in schema.get("anyOf", [schema])}
+    return "keys of objects in JSON are texts" if kinds and kinds <= {"array", "object"} else ""
 
 
 def _adapt_annotated(hint: Any) -> Any:
@@ -266,7 +322,9 @@ def _adapt_typed_dict(hint: Any) -> Any:
     try:
         fields = {name: (adapt(field), required) for name, (field, required) in typed_dict_fields(hint).items()}
     except RecursionError:
-        return _variable(hint, "a recursive TypedDict must be typing_extensions.TypedDict before Python 3.12")
+        raise NotForJSONError(
+            f"{type_name(hint)} (before Python 3.12 a TypedDict that refers to itself must be typing_extensions.TypedDict)"
+        ) from None
     made = make_typed_dict(hint.__name__, fields, getattr(hint, "__pydantic_config__", None))
     made.__doc__, made.__module__ = hint.__doc__, hint.__module__
     return made
