@@ -12,14 +12,13 @@ import functools
 import signal
 import threading
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from nbtoolkit.notebook.scheduling import output
 from nbtoolkit.notebook.scheduling.inbox import inbox
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
     from contextvars import Context
 
     from nbtoolkit.notebook.scheduling.kernel import Message
@@ -50,7 +49,6 @@ class Visitors:
         self._box = box
         self._loop = box.kernel.loop
         self._waiting: set[Visitor] = set()
-        self._inside: set[Visitor] = set()
         self._cell: Message = {}
         self._context = copy_context()
         self.stand_below()
@@ -87,16 +85,13 @@ class Visitors:
     def leave(self, visitor: Visitor) -> None:
         """It has ended, or was taken back; from any thread."""
         self._waiting.discard(visitor)
-        self._inside.discard(visitor)
+        _inside.discard(visitor)
 
     def close(self) -> None:
-        """Leave the stop button and the waits to the kernel again."""
+        """Let nobody in any more."""
         self._waiting.clear()
-        self._inside.clear()
         with contextlib.suppress(ValueError):
             self._box.on_attach.remove(self._let_pass)
-        if signal.getsignal(signal.SIGINT) is self._handler:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _below(self) -> Context:
         context = self._context.copy()
@@ -105,8 +100,8 @@ class Visitors:
 
     def _enter(self, visitor: Visitor) -> None:
         if visitor in self._waiting and visitor.start(self._loop, self._below()):
-            self._inside.add(visitor)
-            self._take_sigint()
+            _inside.add(visitor)
+            _take_sigint()
         self._waiting.discard(visitor)
 
     # -------------------------------------------------------------- while a sync cell waits
@@ -119,18 +114,22 @@ class Visitors:
         if visitor in self._waiting:
             self._below().run(visitor.pass_by)
 
-    # -------------------------------------------------------------- the stop button
-    def _take_sigint(self) -> None:
-        """An idle ipykernel ignores the stop button; while a visitor works it isn't idle."""
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            signal.signal(signal.SIGINT, self._handler)
 
-    @functools.cached_property
-    def _handler(self) -> Callable[[int, Any], None]:
-        # A partial belongs to no module of ours: `stoppable` then lets the stop strike in a synchronous function.
-        return functools.partial(_stop_all, self._inside)
+# ------------------------------------------------------------------ the stop button
+_inside: set[Visitor] = set()
 
 
 def _stop_all(inside: set[Visitor], _signal: int, _frame: object) -> None:
     for visitor in list(inside):
         visitor.stop()
+
+
+# One for the process, that stays and does nothing where nobody is inside: a kernel puts back, after each message, what it
+# found before. A partial belongs to no module of ours: `stoppable` then lets the stop strike in a synchronous function.
+_handler = functools.partial(_stop_all, _inside)
+
+
+def _take_sigint() -> None:
+    """An idle ipykernel ignores the stop button; while a visitor works it isn't idle."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _handler)
