@@ -558,6 +558,28 @@ def test_type_aliases_and_type_parameters_of_python_3_12_work(future: str) -> No
 # --------------------------------------------------------------------------------------------- docstrings and schemas
 
 
+@typing.overload
+def either(x: int, y: str = ...) -> int: ...
+@typing.overload
+def either(x: list[str]) -> list[str]: ...
+def either(x, y="a"):  # type: ignore[no-untyped-def]
+    """Take one or the other."""
+    return x
+
+
+def test_overloads_give_the_hints_that_the_function_itself_lacks() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        signature = Signature(either)
+    properties = signature.input_schema["properties"]
+    assert properties["x"] == {"anyOf": [{"type": "integer"}, {"items": {"type": "string"}, "type": "array"}]}
+    assert properties["y"] == {"type": "string", "default": "a"}
+    assert call(either, {"x": 3}) == 3
+    assert call(either, {"x": ["a"]}) == ["a"]
+    with pytest.raises(ToolArgumentsError, match="x: got null, expected integer or array of string"):
+        call(either, {"x": None})
+
+
 def test_descriptions_come_from_the_docstring_unless_the_hint_has_its_own() -> None:
     def tool(x: int, y: typing.Annotated[int, Field(description="mine")], **more: Unpack[Keywords]) -> None:
         """Do it.

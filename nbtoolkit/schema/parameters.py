@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
+import typing
 from typing import Annotated, Any
 
 import typing_extensions as te
@@ -90,7 +91,7 @@ class Parameters:
         fixed = func.keywords if isinstance(func, functools.partial) else {}
         self._all = [p for p in signature.parameters.values() if p.name not in fixed]
         self.hidden = frozenset(p.name for p in self._all if p.name in hidden)
-        shown = [p for p in self._all if p.name not in self.hidden]
+        shown = [_overloaded(func, p) for p in self._all if p.name not in self.hidden]
         # Names that ``**kwargs`` must not carry: the callable, or what it wraps, would take them for its own parameters.
         named = (p.name for p in self._all if p.kind not in (p.POSITIONAL_ONLY, p.VAR_KEYWORD))
         self.out_of_reach = frozenset({EXTRAS, *hidden, *fixed, *named})
@@ -168,6 +169,17 @@ def _field_hint(parameter: Parameter, hint: Any) -> Any:
             name: (adapt(field), needed) for name, (field, needed) in typed_dict_fields(te.get_args(hint)[0]).items()
         }
     return types.GenericAlias(dict, (str, adapt(hint)))
+
+
+def _overloaded(func: Any, parameter: inspect.Parameter) -> inspect.Parameter:
+    """The parameter with the hints of the overloads together, where the function that they stand for has none."""
+    if parameter.annotation is not MISSING or not isinstance(inner := innermost(func), types.FunctionType):
+        return parameter
+    several = [inspect.signature(each).parameters.get(parameter.name) for each in typing.get_overloads(inner)]
+    hints = [each.annotation for each in several if each is not None]
+    if not hints or MISSING in hints:
+        return parameter
+    return parameter.replace(annotation=typing.Union[tuple(hints)])  # noqa: UP007 - made at run time
 
 
 def _starred(parameter: inspect.Parameter) -> str:
