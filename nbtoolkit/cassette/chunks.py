@@ -6,7 +6,6 @@ that were one block, across chunks, are numbered.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.cassette.values import ReplayedValue, decode, keep
@@ -30,12 +29,7 @@ _NOTHING = "done, nothing returned"
 
 def write_chunks(chunks: Sequence[ToolChunk], hide: Redactor, places: Places) -> list[Any]:
     """The chunks as JSON, without secrets and without this machine's folders."""
-    counts = Counter(block.id for chunk in chunks for block in chunk.content)
-    numbers: dict[str, int] = {}
-    for chunk in chunks:
-        for block in chunk.content:
-            if counts[block.id] > 1:
-                numbers.setdefault(block.id, len(numbers) + 1)
+    numbers = _numbers([block for chunk in chunks for block in chunk.content])
     # A secret may lie across the pieces of a stream.
     texts = iter(
         hide.pieces([block.text for chunk in chunks for block in chunk.content if isinstance(block, TextBlock)])
@@ -45,6 +39,20 @@ def write_chunks(chunks: Sequence[ToolChunk], hide: Redactor, places: Places) ->
         blocks = [_write_block(block, numbers, texts, hide, places) for block in chunk.content]
         written.append(_write_chunk(chunk, blocks, place == len(chunks) - 1, hide, places))
     return written
+
+
+def _numbers(blocks: Sequence[TextBlock | DataBlock]) -> dict[str, int]:
+    """Numbers for the ids that join what doesn't join without them: neighbouring texts are one anyway."""
+    numbers: dict[str, int] = {}
+    seen: set[str] = set()
+    before: TextBlock | DataBlock | None = None
+    for block in blocks:
+        follows = isinstance(block, TextBlock) and isinstance(before, TextBlock) and before.id == block.id
+        if block.id in seen and not follows:
+            numbers.setdefault(block.id, len(numbers) + 1)
+        seen.add(block.id)
+        before = block
+    return numbers
 
 
 def _write_block(
