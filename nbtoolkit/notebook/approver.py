@@ -65,6 +65,7 @@ class InlineApprover:
 
     async def __call__(self, request: ApprovalRequest) -> Approval:
         """Put the question to whoever can answer it here."""
+        __tracebackhide__ = True  # IPython leaves it out
         who = scheduling.presence()
         reason = who.reason
         if who.means is Means.WIDGETS:
@@ -90,6 +91,7 @@ class InlineApprover:
 
     # ------------------------------------------------------------------------------------------------------ by a card
     async def _by_card(self, request: ApprovalRequest) -> Approval:
+        __tracebackhide__ = True
         question = Question(self._cards.show)
         cards = self._cards
         call = await cards.open(request, question, alone=isinstance(request.tool, ServerQuestion))

@@ -123,6 +123,7 @@ class Cards:
     # ------------------------------------------------------------------------------------------------------- opening
     async def open(self, request: ApprovalRequest, question: Question, *, alone: bool = False) -> PendingCall:
         """The card for a question, once it is known which others ask with it; ``alone`` keeps it out of any tray."""
+        __tracebackhide__ = True  # IPython leaves it out
         again = self._again(request, question)
         if again is not None:
             return again

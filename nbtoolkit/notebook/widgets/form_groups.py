@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
 
+from nbtoolkit.notebook.fields import type_words
 from nbtoolkit.notebook.text import visible, visible_text
 from nbtoolkit.notebook.widgets.form_fields import INPUTS, LEFT_OUT, Above, Field, legend, pick
 from nbtoolkit.notebook.widgets.form_kinds import MAX_ITEMS, MISSING, looks_like
@@ -100,7 +101,10 @@ class ListField(_Group):
             self._append(value)
         self._held.children = tuple(row for _, row in self._items)
         add = self.kit.button("Add one", f"to {place.name}", "5.6em", self._add, "nbtk-quiet")
-        return [self.kit.box("nbtk-later", [legend(self.kit, place), add], row=True), self._held]
+        words = visible(type_words(place.kind.schema, place.maker.root))
+        named = f'<span role="heading" aria-level="5">{visible(place.name)}</span> {words}'
+        head = self.kit.html(f'<div class="nbtk-fixed">{named}</div>')
+        return [self.kit.box("nbtk-later", [head, add], row=True), self._held]
 
     def _append(self, value: Any) -> Field:
         place = self.place

@@ -187,6 +187,7 @@ _FORM = """
 .nbtk .nbtk-item-row>:first-child{flex:1 1 180px}
 .nbtk .nbtk-later{gap:8px;align-items:center;flex-flow:row wrap}
 .nbtk .nbtk-later>.widget-html{width:auto}
+.nbtk :is(.nbtk-later,.nbtk-ticks)>.widget-html{align-self:center;flex:none;max-width:100%}
 .nbtk .nbtk-fixed{color:var(--nbtk-soft);line-height:28px}
 .nbtk .nbtk-fixed>span:first-child{display:inline-block;min-width:96px;text-align:right;margin-right:8px}
 @container (max-width:560px){
@@ -201,7 +202,7 @@ _TRAY = """
 .nbtk .nbtk-tray-bar{padding:8px 12px;gap:4px 16px;flex-flow:row wrap;align-items:center}
 .nbtk .nbtk-tray-bar>.widget-html{flex:1 1 260px;width:auto}
 .nbtk .nbtk-all{gap:8px;margin-left:auto;flex:none;flex-flow:row wrap;max-width:100%}
-@container (max-width:560px){.nbtk .nbtk-all{margin-left:0}}
+@container (max-width:560px){.nbtk .nbtk-all{margin-left:0}.nbtk .nbtk-all>:first-child{order:3}}
 .nbtk .nbtk-item{border-top:1px solid var(--nbtk-line);padding:8px 12px 10px;gap:6px}
 .nbtk .nbtk-item>.nbtk-acts{border-top:0;padding:0}
 .nbtk .nbtk-item>.nbtk-acts>.nbtk-status{inset:0}
