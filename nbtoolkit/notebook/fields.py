@@ -6,10 +6,12 @@ the number of rows is bounded.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook.text import bounded, one_line, to_json
+from nbtoolkit.schema.variables import NAME_OF_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +28,8 @@ MAX_TYPE_DEPTH = 3
 MAX_CHOICES = 8
 DESCRIPTION_LIMIT = 400
 
+# What nbtoolkit.schema says of a parameter that takes a variable.
+_VARIABLE = re.compile(rf"\(?{NAME_OF_VARIABLE} holding an? ([\w.]+)\)?")
 _PLURAL = {"string": "strings", "integer": "integers", "number": "numbers", "boolean": "booleans", "object": "objects"}
 
 
@@ -93,7 +97,11 @@ def _walk(
             value = "default " + bounded(to_json(about["default"]), 60)
         described = about.get("description")
         text = one_line(described, DESCRIPTION_LIMIT) if isinstance(described, str) else ""
-        yield Field(path, depth, type_words(about, root), value, text, about)
+        kind = type_words(about, root)
+        if about.get("type") == "string" and (hint := _VARIABLE.search(text)):
+            # What the schema can only call a string: the person names a variable.
+            kind, text = f"{hint[1]}, by its name", text.replace(hint[0], "").strip()
+        yield Field(path, depth, kind, value, text, about)
         inner, mark = _inner(about, root), _mark(raw)
         # A model that holds itself is drawn once; its second coming is only its type.
         if inner is not None and depth < MAX_DEPTH and (mark is None or mark not in above):

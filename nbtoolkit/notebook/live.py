@@ -17,6 +17,7 @@ from nbtoolkit.message import TextBlock
 from nbtoolkit.notebook import scheduling
 from nbtoolkit.notebook.progress import Pace, Window
 from nbtoolkit.notebook.title import title
+from nbtoolkit.redact import redacted
 from nbtoolkit.tool import progress as reports
 
 if TYPE_CHECKING:
@@ -65,9 +66,9 @@ class Feed:
         self._listening: contextlib.ExitStack = contextlib.ExitStack()
         self._over = False
         self._spoke = False
-        entry = call.entry
         # A person's thinking is no running.
-        self.began = time.perf_counter() if entry is None else entry.seconds + entry.waited
+        waited = call.entry.waited if call.entry is not None else 0.0
+        self.began = call._began + waited  # noqa: SLF001 - the one clock of a call
 
     def report(self, snapshot: dict[str, Any]) -> None:
         """A report of progress, from any thread."""
@@ -137,7 +138,7 @@ class Feed:
             return
         from nbtoolkit.notebook.widgets.live import LiveView
 
-        line = title(entry.tool, entry.tool_input, entry.variables, origin=entry.origin)
+        line = title(entry.tool, redacted(entry.tool_input), entry.variables, origin=entry.origin)
 
         def make(*, framed: bool) -> LiveView:
             view = LiveView(line, entry.words, call.cancel, framed=framed)

@@ -9,7 +9,10 @@ from nbtoolkit.notebook.text import count
 from nbtoolkit.tool.schemas import SchemaCache, form_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nbtoolkit.tool.base import ToolBase
+    from nbtoolkit.tool.limits import SchemaNote
 
 __all__ = ["PROVIDERS", "Sent", "sent"]
 
@@ -38,23 +41,27 @@ def sent(tool: ToolBase, form: str) -> Sent:
     cache = SchemaCache()
     plain = form_of(form)
     schema = cache.schemas([tool], plain)[0]
-    changed = [_line(note) for note in cache.notes([tool], plain)]
+    changed = cache.notes([tool], plain)
     verdict = f"{count(len(changed), 'change')} for this provider." if changed else "Nothing refused."
-    notes = list(changed)
+    notes = _lines(changed)
     if form in _STRICT:
         strict = form_of(form, strict=True)
         fitted = cache.fitted(tool, strict, strict=True)
-        refused = [line for line in map(_line, cache.notes([tool], strict, strict=True)) if line not in changed]
+        refused = [note for note in cache.notes([tool], strict, strict=True) if note not in changed]
         if not fitted.strict:
             verdict += " Strict mode can't take it."
-            notes += [f"Strict mode: {line}" for line in refused]
+            notes += [f"Strict mode: {line}" for line in _lines(refused)]
         elif refused:
             verdict += f" Strict mode takes it with {count(len(refused), 'change')}."
-            notes += [f"Strict mode: {line}" for line in refused]
+            notes += [f"Strict mode: {line}" for line in _lines(refused)]
         else:
             verdict += " Strict mode takes it too."
     return Sent(schema, verdict, tuple(notes))
 
 
-def _line(note: Any) -> str:
-    return f"{note.where}: {note.text}" if note.where else str(note.text)
+def _lines(notes: Iterable[SchemaNote]) -> list[str]:
+    """One line for each change, with all the places that it was made in."""
+    places: dict[str, list[str]] = {}
+    for note in notes:
+        places.setdefault(note.text, []).append(note.where)
+    return [f"{', '.join(where)}: {text}" if any(where) else text for text, where in places.items()]

@@ -202,10 +202,13 @@ class Shown:
     def call(self, *, seconds: float, live: bool = True) -> Any:
         place = SimpleNamespace(in_kernel=True, parent={"content": {"allow_stdin": live}})
         entry = SimpleNamespace(
-            seconds=time.perf_counter() - seconds, waited=0.0, tool="score", tool_input={}, variables={}, origin="",
+            waited=0.0, tool="score", tool_input={}, variables={}, origin="",
             words="allowed once",
         )  # fmt: skip
-        return SimpleNamespace(id=f"call-{seconds}", tool=Sample(), place=place, entry=entry, cancel=lambda: None)
+        began = time.perf_counter() - seconds
+        return SimpleNamespace(
+            _began=began, id=f"call-{seconds}", tool=Sample(), place=place, entry=entry, cancel=lambda: None
+        )
 
 
 @pytest.fixture

@@ -43,13 +43,14 @@ _PANEL = """
 .nbtk .nbtk-bar{padding:8px 12px;gap:8px;flex-flow:row wrap;align-items:center}
 .nbtk .nbtk-bar>.widget-html{flex:1 1 120px;width:auto}
 .nbtk .nbtk-page{padding:8px 12px 12px;gap:8px}
+.nbtk :is(.nbtk-page,.nbtk-detail>.widget-html):has(>.widget-html-content:empty){display:none}
 .nbtk .nbtk-split{flex-flow:row wrap;gap:12px 20px;align-items:flex-start;padding:8px 12px 12px}
-.nbtk .nbtk-list{flex:1 1 260px;gap:6px;width:auto}
+.nbtk .nbtk-list{flex:1.1 1 280px;gap:6px;width:auto}
 .nbtk .nbtk-detail{flex:2 1 340px;gap:8px;width:auto}
 .nbtk .nbtk-find{gap:6px;flex-flow:row nowrap}
 .nbtk .nbtk-find .widget-text{flex:1 1 auto}
 .nbtk .nbtk-list .widget-select{height:auto;width:100%}
-.nbtk .nbtk-list select{font-family:var(--jp-code-font-family);font-size:var(--jp-code-font-size,13px);height:320px;
+.nbtk .nbtk-list .widget-select select{font-family:var(--jp-code-font-family);font-size:var(--jp-code-font-size,13px);height:320px;
  width:100%;padding:4px;line-height:1.6;background:var(--jp-layout-color1);color:var(--nbtk-ink);
  border:1px solid var(--jp-border-color1);border-radius:2px}
 .nbtk .nbtk-said{margin:4px 0}
@@ -70,12 +71,14 @@ _PANEL = """
 .nbtk table.nbtk-bare :is(th,td){border-top:0;padding-block:1px}
 .nbtk table.nbtk-bare tbody th{color:var(--nbtk-soft)}
 .nbtk table.nbtk-bare td:last-child{color:var(--nbtk-ink)}
+.nbtk table.nbtk-firstwide tbody th{width:auto;overflow-wrap:anywhere}
+.nbtk table.nbtk-args td:nth-child(2){min-width:7.5em}
 .nbtk .nbtk-waiting{padding:8px 12px;gap:8px}
 .nbtk table.nbtk-log :is(th,td):nth-child(n+3){white-space:nowrap}
 .nbtk table.nbtk-log td:nth-child(3){white-space:normal}
 .nbtk table.nbtk-log tbody th{padding-right:12px}
 .nbtk .nbtk-page:has(table.nbtk-log)>.widget-html{overflow-x:auto}
-@container (max-width:560px){.nbtk .nbtk-list select{height:200px}
+@container (max-width:560px){.nbtk .nbtk-list .widget-select select{height:200px}
  .nbtk table.nbtk-log :is(th,td):nth-child(4),.nbtk table.nbtk-log :is(th,td):nth-child(6){display:none}}
 """
 

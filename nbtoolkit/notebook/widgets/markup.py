@@ -67,7 +67,7 @@ def arguments_table(schema: Mapping[str, Any]) -> str:
         said = f"Takes {'other names as well' if rows else 'any names'}: {visible(kind)}."
     elif not rows:
         said = "Takes no arguments."
-    return (table(["Argument", "Value", "Type and meaning"], rows) if rows else "") + (
+    return (table(["Argument", "Value", "Type and meaning"], rows, "nbtk-args") if rows else "") + (
         f'<div class="nbtk-note">{said}</div>' if said else ""
     )
 

@@ -181,10 +181,11 @@ class RulesPage:
             last = soft("never") if hit is None else f"{ago(hit.started_at)}, call {hit.number}"
             rows.append([code(one_line(str(rule), LINE_LIMIT)), shown, soft(visible(settled(rule.source))), last])
         nothing = soft("No rules: each call is decided by its tool and the mode.")
-        _set(self._table, table(["Rule", "Does", "From", "Last hit"], rows) if rows else nothing)
+        _set(self._table, table(["Rule", "Does", "From", "Last hit"], rows, "nbtk-firstwide") if rows else nothing)
         texts = list(dict.fromkeys(str(rule) for rule in rules))
         if texts != list(self._forget.options):
             self._forget.options = texts
+            self._forget.index = 0 if texts else None
         self._out.layout.display = None if texts else "none"
 
     def _submitted(self, message: object) -> None:
@@ -298,7 +299,7 @@ def _call(entry: LogEntry) -> list[str]:
         str(entry.number),
         f"<b>{code(line.tool)}</b>{line.html(code)}",
         soft(visible(redact(settled(one_line(entry.words, LINE_LIMIT))))),
-        soft(visible(decided_by(entry))),
+        soft(visible(decided_by(entry)) if entry.approval is not None else ""),
         bad(state) if entry.state is ToolResultState.ERROR else visible(state),
         soft(took) + waited,
         soft(ago(entry.started_at)),

@@ -28,7 +28,8 @@ __all__ = ["ToolsPage"]
 
 # A list of more rows is filtered, not scrolled; each key sends them all to the page.
 MAX_ROWS = 200
-NAME_WIDTH = 28
+# A longer name pushes its word out of the column.
+NAME_WIDTH = 26
 ARRANGEMENTS = ("by group", "by source")
 
 
@@ -76,6 +77,7 @@ class ToolsPage:
         self._pick.observe(lambda _: self._picked(), "value")
         self._count = kit.html("", "nbtk-count")
         self._detail = kit.html("")
+        self._takes = kit.html("")
         self._try = kit.button("Try it …", "the tool", "6em", self._try_it, "nbtk-primary")
         self._switch = kit.button("Turn off", "the tool", "6em", self._turn)
         self._schema = kit.button("Full schema", "of the tool", "7.4em", self._full_schema, "nbtk-quiet")
@@ -85,7 +87,8 @@ class ToolsPage:
         self._drawer = kit.box("nbtk-below", [], layout=kit.own_layout(display="none"))
         top = kit.box("nbtk-find", [self._filter, self._arrange], row=True)
         left = kit.box("nbtk-list", [top, self._pick, self._count])
-        right = kit.box("nbtk-detail", [self._detail, self._acts, self._note, self._drawer])
+        # The acts above what may be long.
+        right = kit.box("nbtk-detail", [self._detail, self._acts, self._note, self._drawer, self._takes])
         #: The root widget.
         self.view = kit.box("nbtk-split", [left, right], row=True)
 
@@ -124,6 +127,7 @@ class ToolsPage:
             groups[row.tool.origin if by_source else row.group.name].append(row)
         options: list[tuple[str, tuple[str, str]]] = []
         room = MAX_ROWS
+        wide = max((len(row.tool.name) for row in hits[:MAX_ROWS]), default=0)
         for name, rows in groups.items():
             state = "" if by_source else ", on" if self._is_active(name) else ", off"
             options.append(
@@ -132,7 +136,7 @@ class ToolsPage:
                     ("source" if by_source else "group", name),
                 )
             )
-            options += [(_label(row), ("tool", row.tool.name)) for row in rows[: max(room, 0)]]
+            options += [(_label(row, min(wide, NAME_WIDTH)), ("tool", row.tool.name)) for row in rows[: max(room, 0)]]
             room -= len(rows)
         more = len(hits) - MAX_ROWS
         said = f"{more:,} more: type to narrow the list" if more > 0 else "" if hits else "No tool is like that."
@@ -195,14 +199,18 @@ class ToolsPage:
             self._try.disabled = not row.is_on or row.badge.word == "off"
             self._switch.description = f"{'Turn off' if row.is_on else 'Turn on'}\n{about}"
             self._switch.layout = self._kit.layout(width="6em")
-            self._detail.value = _tool(row)
+            word = f"<b>{row.badge.word}</b> {visible(row.badge.why)}"
+            self._detail.value = tool_heading(row.tool, row.group.name, word)
+            _set(self._takes, arguments_table(row.tool.input_schema))
         elif group is not None:
+            _set(self._takes, "")
             active = self._panel.toolkit.is_active(group)
             self._switch.description = f"{'Turn off' if active else 'Turn on'}\ngroup {group.name}"
             shown_switch = {} if group.name != "basic" else {"display": "none"}
             self._switch.layout = self._kit.layout(width="6em", **shown_switch)
             self._detail.value = _group(group, active=active)
         else:
+            _set(self._takes, "")
             self._switch.layout = self._kit.layout(width="6em", display="none")
             self._detail.value = _source(picked[1], self._rows) if picked else soft("Nothing is picked.")
 
@@ -275,20 +283,15 @@ class ToolsPage:
             self._close_below()
 
 
-def _label(row: Row) -> str:
+def _label(row: Row, width: int) -> str:
     name = one_line(row.tool.name, 60)
-    return f"  {visible_text(name):<{NAME_WIDTH}} {row.badge.word}"
+    return f"  {visible_text(name):<{width}}  {row.badge.word}"
 
 
 def _why(said: Badge) -> str:
     return {"asks": "Why it asks", "denied": "Why it's denied", "allowed": "Why it's allowed"}.get(
         said.word, "Why it's off"
     )
-
-
-def _tool(row: Row) -> str:
-    word = f"<b>{row.badge.word}</b> {visible(row.badge.why)}"
-    return tool_heading(row.tool, row.group.name, word) + arguments_table(row.tool.input_schema)
 
 
 def _group(group: ToolGroup, *, active: bool) -> str:
