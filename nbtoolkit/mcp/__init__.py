@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nbtoolkit.mcp.client import MCPClient
     from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig
+    from nbtoolkit.mcp.oauth import OAuthClient
     from nbtoolkit.mcp.tool import MCPTool
 
-__all__ = ["HttpMCPConfig", "MCPClient", "MCPTool", "StdioMCPConfig"]
+__all__ = ["HttpMCPConfig", "MCPClient", "MCPTool", "OAuthClient", "StdioMCPConfig"]
 
 _HOMES = {
     "HttpMCPConfig": "nbtoolkit.mcp.config",
     "MCPClient": "nbtoolkit.mcp.client",
     "MCPTool": "nbtoolkit.mcp.tool",
+    "OAuthClient": "nbtoolkit.mcp.oauth",
     "StdioMCPConfig": "nbtoolkit.mcp.config",
 }
 

@@ -24,10 +24,12 @@ from nbtoolkit.mcp.oauth import SignInHandler
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
+    import httpx2
     import mcp_types
 
     from nbtoolkit.mcp.changes import DefinitionChange
     from nbtoolkit.mcp.connection import Connection
+    from nbtoolkit.mcp.oauth import OAuthClient
     from nbtoolkit.mcp.session import Session
     from nbtoolkit.mcp.status import ServerStatus
     from nbtoolkit.mcp.tool import MCPTool
@@ -71,7 +73,8 @@ class MCPClient(BaseModel):
     out get the schema's defaults, and a link to open comes as ``schema["x-url"]``. ``sampling_handler`` is
     ``async (SamplingRequest) -> str | dict`` and lets a model answer for the server. ``oauth_handler`` is
     ``async (SignIn) -> str | None``: it shows ``url`` and gives the address that the browser ended at; without a handler
-    and a notebook a server that wants a sign-in can't be reached.
+    and a notebook a server that wants a sign-in can't be reached. ``auth`` is an ``OAuthClient`` that whoever runs the
+    server has registered, or any ``httpx2.Auth``, such as the SDK's other providers; like the handlers it isn't dumped.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -88,6 +91,7 @@ class MCPClient(BaseModel):
     elicitation_handler: ElicitationHandler | None = Field(default=None, exclude=True, repr=False)
     sampling_handler: SamplingHandler | None = Field(default=None, exclude=True, repr=False)
     oauth_handler: SignInHandler | None = Field(default=None, exclude=True, repr=False)
+    auth: Any = Field(default=None, exclude=True, repr=False)
 
     _live: _Live = PrivateAttr(default_factory=_Live)
 
@@ -106,6 +110,7 @@ class MCPClient(BaseModel):
         elicitation_handler: ElicitationHandler | None = None,
         sampling_handler: SamplingHandler | None = None,
         oauth_handler: SignInHandler | None = None,
+        auth: OAuthClient | httpx2.Auth | None = None,
         **unknown: Any,
     ) -> None:
         super().__init__(
@@ -121,6 +126,7 @@ class MCPClient(BaseModel):
             elicitation_handler=elicitation_handler,
             sampling_handler=sampling_handler,
             oauth_handler=oauth_handler,
+            auth=auth,
             **unknown,
         )
         # Here, not in a validator: the reader gets the sentence alone.
@@ -386,7 +392,7 @@ class MCPClient(BaseModel):
                 from nbtoolkit.mcp.connection import Connection
 
                 interaction = Interaction(
-                    self.elicitation_handler, self.sampling_handler, self.roots, self.oauth_handler
+                    self.elicitation_handler, self.sampling_handler, self.roots, self.oauth_handler, self.auth
                 )
                 live.connection = Connection(self.name, self.mcp_config, self.is_stateful, interaction)
                 weakref.finalize(self, _release, live.connection).atexit = False

@@ -163,11 +163,13 @@ class Interaction:
         sampling_handler: SamplingHandler | None = None,
         roots: list[str | Path] | None = None,
         oauth_handler: SignInHandler | None = None,
+        auth: Any = None,
     ) -> None:
         self.elicitation_handler = elicitation_handler
         self.sampling_handler = sampling_handler
         self.roots = roots
         self.oauth_handler = oauth_handler
+        self.own_auth = auth
         # How many questions a person has before them.
         self.asking = 0
         self._calls: list[_Call] = []
@@ -236,15 +238,22 @@ class Interaction:
 
     def auth(self, server: str, url: str) -> httpx2.Auth | None:
         """How to sign in where the server asks for it; None where nobody could."""
+        from nbtoolkit.mcp.oauth import OAuthClient, machine_oauth, oauth
+
+        client = self.own_auth
+        if client is not None and not isinstance(client, OAuthClient):
+            given: httpx2.Auth = client
+            return given
+        if client is not None and client.machine:
+            return machine_oauth(url, client)
         handler = self.oauth_handler or (getattr(_host, "sign_in", None) if _host is not None else None)
         if handler is None:
             return None
-        from nbtoolkit.mcp.oauth import oauth
 
         async def sign_in(request: SignIn) -> str | None:
             return await self._put(lambda: _awaited(handler(request)), None)
 
-        return oauth(server, url, sign_in)
+        return oauth(server, url, sign_in, client=client)
 
     # ------------------------------------------------------------------------------------------------- the questions
     async def _elicit(self, server: str, params: Any) -> Any:

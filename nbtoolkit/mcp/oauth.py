@@ -11,18 +11,23 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["SignIn", "SignInHandler", "Tokens", "oauth"]
+__all__ = ["OAuthClient", "SignIn", "SignInHandler", "Tokens", "machine_oauth", "oauth"]
+
+logger = logging.getLogger("nbtoolkit.mcp")
+
+T = TypeVar("T")
 
 SERVICE = "nbtoolkit-mcp"
 PAGE = "You are signed in, and can close this page."
@@ -39,6 +44,29 @@ class SignIn:
     redirect: str
 
 
+@dataclass(frozen=True)
+class OAuthClient:
+    """How this client is known where it signs in, if it isn't to be registered on the way.
+
+    ``client_id`` and ``client_secret`` were given by whoever runs the server, for the way back
+    ``http://127.0.0.1:{port}/callback``; or ``metadata_url`` is an https address where this client describes itself. A
+    ``machine`` signs in by its id and secret alone: nobody is asked.
+    """
+
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    metadata_url: str | None = None
+    scope: str | None = None
+    port: int | None = None
+    machine: bool = False
+
+    def __post_init__(self) -> None:
+        if self.machine and not (self.client_id and self.client_secret):
+            raise ValueError("OAuthClient(machine=True) needs client_id and client_secret, since nobody is asked.")
+        if self.client_secret and not self.client_id:
+            raise ValueError("OAuthClient(client_secret=…) needs the client_id that it belongs to.")
+
+
 # Shows the link and gives the address that the browser ended at; None: the person doesn't want to.
 SignInHandler: TypeAlias = Callable[[SignIn], Awaitable[str | None]]
 
@@ -46,9 +74,12 @@ SignInHandler: TypeAlias = Callable[[SignIn], Awaitable[str | None]]
 class Tokens:
     """The SDK's token storage, for one server's URL."""
 
-    def __init__(self, url: str, folder: Path | None = None) -> None:
+    def __init__(self, url: str, folder: Path | None = None, client: OAuthClient | None = None) -> None:
         parts = urlsplit(url)
-        self.key = hashlib.sha256(f"{parts.scheme}://{parts.netloc}{parts.path}".encode()).hexdigest()[:32]
+        # Another client's tokens are others.
+        whose = f" {client.client_id}" if client is not None and client.client_id else ""
+        self.key = hashlib.sha256(f"{parts.scheme}://{parts.netloc}{parts.path}{whose}".encode()).hexdigest()[:32]
+        self.client = client
         self.file = (folder or _folder()) / f"{self.key}.json"
 
     async def get_tokens(self) -> Any:
@@ -66,11 +97,21 @@ class Tokens:
         """How this client is registered with the server."""
         from mcp.shared.auth import OAuthClientInformationFull
 
+        if self.client is not None and self.client.client_id:
+            # Given, not registered: nothing of it is kept.
+            method = "client_secret_basic" if self.client.client_secret else "none"
+            return OAuthClientInformationFull(
+                client_id=self.client.client_id,
+                client_secret=self.client.client_secret,
+                token_endpoint_auth_method=method,
+            )
         held = (await asyncio.to_thread(self._load)).get("client")
         return OAuthClientInformationFull.model_validate(held) if held else None
 
     async def set_client_info(self, client_info: Any) -> None:
-        """Keep the registration."""
+        """Keep the registration, where it isn't one that was given."""
+        if self.client is not None and self.client.client_id:
+            return
         await asyncio.to_thread(self._store, "client", client_info.model_dump(mode="json", exclude_none=True))
 
     def forget(self) -> None:
@@ -85,10 +126,10 @@ class Tokens:
         return None
 
     def _load(self) -> dict[str, Any]:
+        text = _from_keyring(lambda ring: ring.get_password(SERVICE, self.key))
         try:
-            ring = _keyring()
-            text = ring.get_password(SERVICE, self.key) if ring is not None else self.file.read_text("utf-8")
-            held = json.loads(text or "{}")
+            # Also where a keyring was locked when they were stored, or has come since.
+            held = json.loads(text or self.file.read_text("utf-8"))
         except (OSError, ValueError):
             return {}
         return held if isinstance(held, dict) else {}
@@ -98,9 +139,14 @@ class Tokens:
 
     def _write(self, held: dict[str, Any]) -> None:
         text = json.dumps(held)
-        ring = _keyring()
-        if ring is not None:
+
+        def keep(ring: Any) -> bool:
             ring.set_password(SERVICE, self.key, text)
+            return True
+
+        if _from_keyring(keep):
+            # The file of a time without a keyring is older now.
+            self.file.unlink(missing_ok=True)
             return
         self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = self.file.with_suffix(f".{os.getpid()}")
@@ -118,15 +164,22 @@ def _folder() -> Path:
     return base / "nbtoolkit" / "oauth"
 
 
-def _keyring() -> Any:
-    """The system's keyring, where the library is there and has one to offer."""
+def _from_keyring(use: Callable[[Any], T]) -> T | None:
+    """What is done with the system's keyring; None where there is none, or it is locked."""
     try:
-        import keyring  # type: ignore[import-not-found, unused-ignore]
-        from keyring.backends import fail, null  # type: ignore[import-not-found, unused-ignore]
+        import keyring
+        from keyring.backends import fail, null
+        from keyring.errors import KeyringError
     except ImportError:
         return None
     ring = keyring.get_keyring()
-    return None if isinstance(ring, fail.Keyring | null.Keyring) else ring
+    if isinstance(ring, fail.Keyring | null.Keyring):
+        return None
+    try:
+        return use(ring)
+    except KeyringError:
+        logger.warning("the system's keyring can't be used; tokens are kept in %s", _folder())
+        return None
 
 
 class _Listener:
@@ -169,13 +222,24 @@ def _free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def oauth(server: str, url: str, sign_in: SignInHandler, tokens: Tokens | None = None) -> httpx2.Auth:
+def machine_oauth(url: str, client: OAuthClient) -> httpx2.Auth:
+    """Sign in by id and secret, with nobody asked."""
+    from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+
+    return ClientCredentialsOAuthProvider(
+        url, Tokens(url, client=client), str(client.client_id), str(client.client_secret), scope=client.scope
+    )
+
+
+def oauth(
+    server: str, url: str, sign_in: SignInHandler, tokens: Tokens | None = None, client: OAuthClient | None = None
+) -> httpx2.Auth:
     """Sign in when the server asks for it, and keep the tokens; ``sign_in`` is called in the portal."""
     from mcp.client.auth import OAuthClientProvider, OAuthFlowError
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 
-    tokens = tokens or Tokens(url)
-    port = tokens.port() or _free_port()
+    tokens = tokens or Tokens(url, client=client)
+    port = (client.port if client else None) or tokens.port() or _free_port()
     redirect = f"http://127.0.0.1:{port}/callback"
     opened: list[str] = []
 
@@ -198,5 +262,7 @@ def oauth(server: str, url: str, sign_in: SignInHandler, tokens: Tokens | None =
             raise OAuthFlowError(answer.get("error_description") or answer.get("error") or "the address holds no code")
         return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
 
-    metadata = OAuthClientMetadata.model_validate({"redirect_uris": [redirect], "client_name": "nbtoolkit"})
-    return OAuthClientProvider(url, metadata, tokens, remember, come_back)
+    described = {"redirect_uris": [redirect], "client_name": "nbtoolkit", "scope": client.scope if client else None}
+    metadata = OAuthClientMetadata.model_validate(described)
+    metadata_url = client.metadata_url if client else None
+    return OAuthClientProvider(url, metadata, tokens, remember, come_back, client_metadata_url=metadata_url)

@@ -178,7 +178,7 @@ class Session:
             self.process = ServerProcess(self.config, self.log)
             return self.process.streams()
         auth = None
-        if not any(name.lower() == "authorization" for name in self.headers.current()):
+        if self.interaction.own_auth is not None or "authorization" not in map(str.lower, self.headers.current()):
             auth = self.interaction.auth(self.name, self.config.url)
         return http_streams(self.config, self.headers, self.answers, auth)
 

@@ -7,6 +7,7 @@ The suite starts it with the server's URL as the last argument and the scenario'
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -14,8 +15,8 @@ from typing import Any
 
 import httpx2
 
-from nbtoolkit.mcp import HttpMCPConfig, MCPClient
-from nbtoolkit.mcp.oauth import SignIn
+from nbtoolkit.mcp import HttpMCPConfig, MCPClient, OAuthClient
+from nbtoolkit.mcp.oauth import SignIn, Tokens
 
 
 async def accept_defaults(message: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -51,17 +52,76 @@ SCENARIOS: dict[str, Callable[[MCPClient], Awaitable[None]]] = {
 }
 
 
+def signs_in(scenario: str, url: str) -> Any:
+    """How the client is known where a scenario says so."""
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    if scenario == "auth/basic-cimd":
+        return OAuthClient(metadata_url="https://conformance-test.local/client-metadata.json")
+    if scenario == "auth/pre-registration":
+        return OAuthClient(context["client_id"], context["client_secret"])
+    if scenario == "auth/client-credentials-basic":
+        return OAuthClient(context["client_id"], context["client_secret"], machine=True)
+    if scenario == "auth/client-credentials-jwt":
+        from mcp.client.auth.extensions.client_credentials import PrivateKeyJWTOAuthProvider, SignedJWTParameters
+
+        signed = SignedJWTParameters(
+            issuer=context["client_id"],
+            subject=context["client_id"],
+            signing_key=context["private_key_pem"],
+            signing_algorithm=context.get("signing_algorithm", "ES256"),
+        )
+        return PrivateKeyJWTOAuthProvider(url, Tokens(url), context["client_id"], signed.create_assertion_provider())
+    if scenario == "auth/cross-app-access-complete-flow":
+        return cross_app(context, url)
+    return None
+
+
+def cross_app(context: dict[str, Any], url: str) -> Any:
+    """Sign in by what an enterprise's own sign-in says of the person."""
+    from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
+
+    async def exchange(audience: str, resource: str) -> str:
+        async with httpx2.AsyncClient() as http:
+            answer = await http.post(
+                context["idp_token_endpoint"],
+                data={
+                    "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+                    "requested_token_type": "urn:ietf:params:oauth:token-type:id-jag",
+                    "subject_token": context["idp_id_token"],
+                    "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+                    "audience": audience,
+                    "resource": resource,
+                    "client_id": context["idp_client_id"],
+                },
+            )
+            return str(answer.json()["access_token"])
+
+    known = httpx2.get(url.removesuffix("/mcp") + "/.well-known/oauth-protected-resource/mcp").json()
+    issuer = known["authorization_servers"][0]
+    return IdentityAssertionOAuthProvider(
+        url,
+        Tokens(url),
+        context["client_id"],
+        context["client_secret"],
+        issuer,
+        exchange,
+        token_endpoint_auth_method="client_secret_basic",
+    )
+
+
 async def main() -> None:
+    scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
     client = MCPClient(
         name="conformance",
         is_stateful=True,
         mcp_config=HttpMCPConfig(url=sys.argv[-1]),
         elicitation_handler=accept_defaults,
         oauth_handler=sign_in,
+        auth=signs_in(scenario, sys.argv[-1]),
     )
     async with client:
         # The auth scenarios look at the sign-in, then at a call.
-        await SCENARIOS.get(os.environ["MCP_CONFORMANCE_SCENARIO"], call_them_all)(client)
+        await SCENARIOS.get(scenario, call_them_all)(client)
 
 
 if __name__ == "__main__":

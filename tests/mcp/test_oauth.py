@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import keyring
 import pytest
+from keyring.backend import KeyringBackend
+from keyring.errors import KeyringLocked
 from mcp.server import MCPServer
 from mcp.server.auth.provider import (
     AccessToken,
@@ -23,12 +26,16 @@ from mcp.server.auth.provider import (
 )
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from pydantic import AnyUrl
 
 from nbtoolkit.exception import MCPConnectionError
 from nbtoolkit.mcp import HttpMCPConfig, MCPClient
-from nbtoolkit.mcp.oauth import SignIn, Tokens
+from nbtoolkit.mcp.oauth import OAuthClient, SignIn, Tokens
 from tests.mcp.support import said, use
 from tests.mcp.web import Web, serving
+
+# Nothing has to listen there: the address is pasted.
+KNOWN_PORT = 47_321
 
 
 class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
@@ -101,7 +108,14 @@ def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
             "client_registration_options": ClientRegistrationOptions(enabled=True),
         }
     )
-    server = MCPServer("guarded", auth_server_provider=Provider(), auth=settings)
+    provider = Provider()
+    provider.clients["known"] = OAuthClientInformationFull(
+        client_id="known",
+        client_secret="s3cret-s3cret",
+        redirect_uris=[AnyUrl(f"http://127.0.0.1:{KNOWN_PORT}/callback")],
+        token_endpoint_auth_method="client_secret_basic",
+    )
+    server = MCPServer("guarded", auth_server_provider=provider, auth=settings)
 
     @server.tool()
     def secret() -> str:
@@ -111,9 +125,9 @@ def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
         yield web
 
 
-def client(web: Web, handler: Any, **options: Any) -> MCPClient:
+def client(web: Web, handler: Any, auth: Any = None, **options: Any) -> MCPClient:
     config = HttpMCPConfig(url=f"{web.url}/mcp", timeout=10, **options)
-    return MCPClient(name="guarded", is_stateful=True, mcp_config=config, oauth_handler=handler)
+    return MCPClient(name="guarded", is_stateful=True, mcp_config=config, oauth_handler=handler, auth=auth)
 
 
 async def way_back(request: SignIn) -> str:
@@ -207,3 +221,101 @@ def test_signing_out_forgets_the_tokens(tmp_path: Path) -> None:
         assert await tokens.get_tokens() is None
 
     asyncio.run(scenario())
+
+
+def test_a_client_that_was_registered_beforehand_signs_in_as_that_one(guarded: Web, tmp_path: Path) -> None:
+    links: list[str] = []
+
+    async def sign_in(request: SignIn) -> str:
+        links.append(request.url)
+        return await way_back(request)
+
+    async def scenario() -> None:
+        known = OAuthClient("known", "s3cret-s3cret", port=KNOWN_PORT)
+        one = client(guarded, sign_in, auth=known)
+        async with one:
+            assert said(await use(one, "secret")) == "the secret"
+        assert "client_id=known" in links[0]
+        assert "s3cret" not in repr(one) + str(one.model_dump()) + repr(known)
+
+    asyncio.run(scenario())
+    [kept] = tmp_path.rglob("*.json")
+    assert "s3cret" not in kept.read_text()
+
+
+def test_any_way_of_signing_in_can_be_given(guarded: Web) -> None:
+    class Header(httpx2.Auth):
+        def auth_flow(self, request: httpx2.Request) -> Any:
+            request.headers["Authorization"] = "Bearer mine"
+            yield request
+
+    given = client(guarded, None, auth=Header())
+    with pytest.raises(MCPConnectionError, match="answered 401"):
+        asyncio.run(given.connect())
+    assert "auth" not in given.model_dump()
+
+
+@pytest.mark.parametrize("wrong", [{"machine": True}, {"client_secret": "x"}])
+def test_a_half_known_client_is_refused_at_once(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="client_id"):
+        OAuthClient(**wrong)
+
+
+class Ring(KeyringBackend):
+    """A keyring in memory."""
+
+    # Never chosen by itself.
+    priority = -1
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.held: dict[tuple[str, str], str] = {}
+        self.locked = False
+
+    def get_password(self, service: str, username: str) -> str | None:
+        if self.locked:
+            raise KeyringLocked("the person has said no")
+        return self.held.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        if self.locked:
+            raise KeyringLocked("the person has said no")
+        self.held[service, username] = password
+
+
+@pytest.fixture
+def ring() -> Iterator[Ring]:
+    before, made = keyring.get_keyring(), Ring()
+    keyring.set_keyring(made)
+    yield made
+    keyring.set_keyring(before)
+
+
+def test_tokens_lie_in_the_systems_keyring_where_there_is_one(ring: Ring, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        tokens = Tokens("https://a.example/mcp", tmp_path)
+        await tokens.set_tokens(OAuthToken(access_token="t", token_type="Bearer"))
+        assert (await tokens.get_tokens()).access_token == "t"
+
+    asyncio.run(scenario())
+    assert list(tmp_path.iterdir()) == []
+    assert [service for service, _ in ring.held] == ["nbtoolkit-mcp"]
+
+
+def test_a_locked_keyring_leaves_the_file_and_an_unlocked_one_takes_over(ring: Ring, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        await Tokens("https://a.example/mcp", tmp_path).set_tokens(OAuthToken(access_token="old", token_type="Bearer"))
+
+    async def later() -> None:
+        tokens = Tokens("https://a.example/mcp", tmp_path)
+        assert (await tokens.get_tokens()).access_token == "old"
+        await tokens.set_tokens(OAuthToken(access_token="new", token_type="Bearer"))
+        assert (await tokens.get_tokens()).access_token == "new"
+
+    ring.locked = True
+    asyncio.run(scenario())
+    [file] = tmp_path.iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    ring.locked = False
+    asyncio.run(later())
+    assert list(tmp_path.iterdir()) == []
