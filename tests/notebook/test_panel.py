@@ -90,15 +90,15 @@ class Shown:
         return Markup("".join(each.value for each in self.of(w.HTML) if "<style>" not in each.value)).text
 
     @property
-    def list(self) -> Any:
+    def select(self) -> Any:
         return self.of(w.Select)[0]
 
     @property
     def rows(self) -> list[str]:
-        return [" ".join(label.split()) for label, _ in self.list.options]
+        return [" ".join(label.split()) for label, _ in self.select.options]
 
     def pick(self, name: str) -> None:
-        self.list.value = next(value for _, value in self.list.options if value[1] == name)
+        self.select.value = next(value for _, value in self.select.options if value[1] == name)
 
     def buttons(self) -> list[str]:
         return [each.description for each in self.of(w.Button)]
@@ -121,7 +121,8 @@ class Shown:
 @pytest.fixture
 def toolkit() -> Toolkit:
     return Toolkit(
-        [score, FunctionTool(peek, is_read_only=True)], tool_groups=[ToolGroup("plots", "Draws.", tools=[plot])]
+        [score, FunctionTool(peek, is_read_only=True)],
+        tool_groups=[ToolGroup("plots", "Draws.", tools=[FunctionTool(plot)])],
     )
 
 
@@ -167,7 +168,7 @@ def test_enter_in_the_filter_goes_from_hit_to_hit(shown: Shown) -> None:
     seen = []
     for _ in range(4):
         shown.field("Filter tools")._handle_custom_msg({"event": "submit"}, [])
-        seen.append(shown.list.value[1])
+        seen.append(shown.select.value[1])
     assert len(set(seen)) == 4
 
 
@@ -357,7 +358,7 @@ def test_the_mode_is_set_and_followed(shown: Shown, toolkit: Toolkit) -> None:
     shown.field("Mode").value = "explore"
     assert toolkit.mode == "explore"
     assert "score denied" in shown.rows
-    toolkit.mode = "default"  # type: ignore[assignment]
+    toolkit.mode = "default"
     shown.panel.look()
     assert shown.field("Mode").value == "default"
 
@@ -425,7 +426,7 @@ def test_when_it_was_is_said_in_words(started: str, said: str) -> None:
 @pytest.mark.parametrize("mode", ["default", "accept_edits", "explore", "bypass", "dont_ask"])
 def test_the_badge_says_what_the_engine_would_decide(mode: str) -> None:
     toolkit = Toolkit([Bash(), Read(), Write(), score, FunctionTool(peek, is_read_only=True)])
-    toolkit.mode = mode  # type: ignore[assignment]
+    toolkit.mode = mode
     fixed = FunctionTool(plot, permission=PermissionDecision(PermissionBehavior.ALLOW, "mine"))
     toolkit.register(fixed)
     inputs: dict[str, dict[str, Any]] = {
