@@ -195,7 +195,7 @@ def ended(
         toolkit.mode = "bypass"
         asyncio.run(counted(toolkit), debug=True)
         probe.over.set()
-    gc.collect()
+    gc.collect(1)  # young enough for what a call left, and the heap of all tests is large
     for thread in set(threading.enumerate()) - before:
         thread.join(PATIENCE)
     deadline = time.monotonic() + PATIENCE
