@@ -7,6 +7,7 @@ client's ``trust_annotations`` says.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from nbtoolkit.mcp.client import MCPClient
 
 __all__ = ["MCPTool"]
+
+# A server that reports faster than its caller looks is told in full up to here, then by its newest snapshots.
+MAX_UNREAD_PROGRESS = 1000
 
 
 class MCPTool(ToolBase):
@@ -108,22 +112,24 @@ class MCPTool(ToolBase):
         return self._final(kwargs, reports, reports.report)
 
     async def _final(
-        self, arguments: dict[str, Any], reports: Reports, listener: Callable[[dict[str, Any]], None]
+        self, arguments: dict[str, Any], reports: Reports, listener: Callable[[dict[str, Any]], None], keep: int = 1
     ) -> ToolChunk:
+        """Call the server; of the snapshots that nobody has looked at yet the newest ``keep`` are told."""
         here = asyncio.get_running_loop()
-        latest: dict[str, Any] | None = None
+        news: deque[dict[str, Any]] = deque(maxlen=keep)
+        coming = False
 
         def deliver() -> None:
-            nonlocal latest
-            snapshot, latest = latest, None
-            if snapshot is not None:
-                listener(snapshot)
+            nonlocal coming
+            coming = False
+            while news:
+                listener(news.popleft())
 
-        def progress(snapshot: dict[str, Any]) -> None:
-            # In the portal's thread. Snapshots that nobody has looked at yet are worth nothing once there is a newer.
-            nonlocal latest
-            waiting, latest = latest is not None, snapshot
-            if not waiting:
+        def progress(snapshot: dict[str, Any]) -> None:  # in the portal's thread
+            nonlocal coming
+            news.append(snapshot)
+            if not coming:
+                coming = True
                 here.call_soon_threadsafe(deliver)
 
         try:
@@ -157,26 +163,23 @@ class MCPTool(ToolBase):
         return f"The MCP server {self.client.name!r} refused the call: {error.message}"
 
     async def _stream(self, arguments: dict[str, Any], reports: Reports) -> AsyncGenerator[ToolChunk, None]:
-        progress: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        progress: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
         def heard(snapshot: dict[str, Any]) -> None:
             progress.put_nowait(snapshot)
             reports.report(snapshot)
 
-        call = asyncio.ensure_future(self._final(arguments, reports, heard))
-        news: asyncio.Future[dict[str, Any]] | None = None
+        call = asyncio.ensure_future(self._final(arguments, reports, heard, MAX_UNREAD_PROGRESS))
+        call.add_done_callback(lambda _: progress.put_nowait(None))
         try:
             while True:
-                news = asyncio.ensure_future(progress.get())
                 with ticking(asyncio.get_running_loop()):
-                    await asyncio.wait({call, news}, return_when=asyncio.FIRST_COMPLETED)
-                if not news.done():
+                    snapshot = await progress.get()
+                if snapshot is None:
                     break
-                yield ToolChunk(metadata={"mcp_progress": news.result()}, is_last=False)
+                yield ToolChunk(metadata={"mcp_progress": snapshot}, is_last=False)
             yield await call
         finally:
-            if news is not None:
-                news.cancel()
             if not call.done():
                 call.cancel()
                 await asyncio.wait({call})

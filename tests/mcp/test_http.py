@@ -111,8 +111,10 @@ def test_progress_comes_over_http(web: Web) -> None:
         await made.connect()
         stream = await (await made.get_tool("count"))()
         chunks = [chunk async for chunk in stream]  # type: ignore[union-attr]
-        assert chunks[-2].metadata["mcp_progress"] == {"progress": 3.0, "total": 3.0, "message": "step 3"}
-        assert said(chunks[-1]) == "counted"
+        *progress, last = chunks
+        assert [chunk.metadata["mcp_progress"]["message"] for chunk in progress] == ["step 1", "step 2", "step 3"]
+        assert progress[-1].metadata["mcp_progress"] == {"progress": 3.0, "total": 3.0, "message": "step 3"}
+        assert said(last) == "counted"
         await made.close()
 
     asyncio.run(scenario())
