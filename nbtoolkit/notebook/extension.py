@@ -17,6 +17,7 @@ from nbtoolkit.notebook.namespace import NotebookVariables
 from nbtoolkit.notebook.notices import show_line, show_warnings_as_lines
 from nbtoolkit.notebook.recorder import Recorder
 from nbtoolkit.notebook.server_questions import ServerQuestions
+from nbtoolkit.notebook.warm import warm
 from nbtoolkit.permission.approval import Origin
 from nbtoolkit.permission.store import Store
 from nbtoolkit.schema import set_variable_resolver
@@ -63,6 +64,7 @@ class Extension:
             if name not in self._shell.user_ns:
                 self._shell.user_ns[name] = self._given[name] = value
         self._read_rules()
+        warm()
 
     def _read_rules(self) -> None:
         """Take the rules of the project's file and the person's own, and say what of them doesn't hold."""
