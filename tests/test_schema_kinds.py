@@ -539,6 +539,20 @@ def test_the_json_is_what_the_hints_own_validators_make_of_it(hint: Any, sent: A
     assert received(signature, seen) == received(signature, sent) == call.bind()[1]["x"]
 
 
+def test_sets_within_lists_keep_the_order_in_which_they_were_sent() -> None:
+    class Group(BaseModel):
+        days: set[dt.date]
+
+    days = [f"20{year:02}-01-02" for year in (24, 11, 30, 2, 17)]
+    for hint, sent in [
+        (list[set[dt.date]], [days, days[::-1], days[:1]]),
+        (list[list[set[dt.date]]], [[days[::-1]], [days]]),
+        (dict[str, frozenset[dt.date]], {"a": days, "b": days[::-1]}),
+        (list[Group], [{"days": days}, {"days": days[::-1]}]),
+    ]:
+        assert Signature(with_hint(hint)).validate({"x": sent}).json["x"] == sent
+
+
 def test_any_keyword_and_a_model_as_the_schema_are_written_as_the_function_gets_them_too() -> None:
     def tool(a: Tidy, **rest: Tidy) -> None: ...
 

@@ -9,12 +9,13 @@ import enum
 import json
 import uuid
 from pathlib import Path
-from typing import Any, Literal, Union
+from typing import Annotated, Any, Literal, NamedTuple, Union
 
 import jsonschema
+import typing_extensions as te
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field, RootModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from nbtoolkit.exception import ToolArgumentsError
@@ -51,6 +52,34 @@ class Point:
     labels: list[str] = dataclasses.field(default_factory=list)
 
 
+class Corner(enum.Enum):
+    LEFT = (0, 1)
+    RIGHT = (1, 1)
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Row(te.TypedDict):
+    a: int
+    b: te.NotRequired[str]
+
+
+class Pair(NamedTuple):
+    a: int
+    b: str = "x"
+
+
+class Ids(RootModel[list[int]]):
+    pass
+
+
+class Aliased(BaseModel):
+    user_name: str = Field(alias="userName")
+
+
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 SCALARS: list[tuple[Any, st.SearchStrategy[Any]]] = [
@@ -69,6 +98,16 @@ SCALARS: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (Path, st.sampled_from([Path("a"), Path("a/b"), Path("/")])),
     (Item, st.builds(Item, name=TEXT, count=st.integers(), color=st.none() | st.sampled_from(Color))),
     (Point, st.builds(Point, x=FLOATS, labels=st.lists(TEXT, max_size=2))),
+    (dt.time, st.times()),
+    (Corner, st.sampled_from(Corner)),
+    (Level, st.sampled_from(Level)),
+    (Literal[Level.HIGH, "none"], st.sampled_from([Level.HIGH, "none"])),
+    (Row, st.fixed_dictionaries({"a": st.integers()}, optional={"b": TEXT})),
+    (Pair, st.builds(Pair, a=st.integers(), b=TEXT)),
+    (Ids, st.lists(st.integers(), max_size=3).map(Ids)),
+    (Aliased, TEXT.map(lambda text: Aliased(userName=text))),
+    (frozenset[int], st.frozensets(st.integers(), max_size=3)),
+    (Annotated[int, Field(ge=1, le=9)], st.integers(1, 9)),
 ]
 HASHABLE = [pair for pair in SCALARS if pair[0] in (int, str, Color, dt.date)]
 
@@ -108,7 +147,7 @@ def test_a_value_valid_for_its_hint_survives_schema_json_and_call(pair: tuple[An
     hint, value = pair
     tool = with_hint(hint)
     signature = Signature(tool)
-    sent = to_jsonable_python(value, bytes_mode="base64")
+    sent = to_jsonable_python(value, bytes_mode="base64", by_alias=True)
     jsonschema.Draft202012Validator(signature.input_schema).validate({"x": sent})
     arguments = signature.validate({"x": sent})
     assert arguments.mended == ()

@@ -169,9 +169,28 @@ def _in_order(written: Any, sent: Any) -> Any:
     if isinstance(written, dict) and isinstance(sent, dict):
         return {key: _in_order(item, sent.get(key)) for key, item in written.items()}
     if isinstance(written, list) and isinstance(sent, list) and not _same(written, sent):
-        places = {to_json(item): place for place, item in reversed(list(enumerate(sent)))}
-        return sorted(written, key=lambda item: (places.get(text := to_json(item), len(sent)), text))
+        places: dict[str, list[int]] = {}
+        for place, item in reversed(list(enumerate(sent))):
+            places.setdefault(_orderless(item), []).append(place)
+        found: list[tuple[int, str, Any]] = []
+        for item in written:
+            text = _orderless(item)
+            if left := places.get(text):
+                place = left.pop()
+                found.append((place, text, _in_order(item, sent[place])))
+            else:
+                found.append((len(sent), text, item))
+        return [item for _, _, item in sorted(found, key=lambda each: each[:2])]
     return written
+
+
+def _orderless(item: Any) -> str:
+    """A text that two values have in common where they differ in nothing but the order of their lists."""
+    if isinstance(item, dict):
+        return "{" + ",".join(f"{key!r}:{_orderless(value)}" for key, value in sorted(item.items())) + "}"
+    if isinstance(item, list):
+        return "[" + ",".join(sorted(map(_orderless, item))) + "]"
+    return to_json(item).decode()
 
 
 def _differences(sent: Any, written: Any, path: Path) -> Iterator[tuple[Path, Any]]:
