@@ -47,6 +47,7 @@ _OWN_FILES = re.compile(
 _OWN_GLOBS = ("nbtoolkit.toml", "*cassette*.jsonl", ".nbtoolkit", ".config/nbtoolkit")
 _PROC = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem|root|fd|map_files|auxv)(?:/|$)")
 _GLOB = re.compile(r"[*?\[]")
+_SIGNS = re.compile(r"[*?\[\]{}\\!]")
 # Folders that make up a system: never a working directory by default, never removed unasked.
 _SYSTEM = frozenset(
     [
@@ -95,11 +96,14 @@ _SHARED = frozenset({"/tmp", "/private/tmp"})  # noqa: S108
 MOST_ENTRIES = 50_000
 
 _protected: set[str] = set()
+_protected_names: set[str] = set()
 
 
 def protect(path: str) -> None:
     """Count this file as the product's own: a cassette, a file of answers, the user's rules."""
-    _protected.add(pattern.real(os.path.abspath(path)).casefold())  # noqa: PTH100 - realpath's partner
+    folded = pattern.real(os.path.abspath(path)).casefold()  # noqa: PTH100 - realpath's partner
+    _protected.add(folded)
+    _protected_names.add(folded.rpartition("/")[2])
 
 
 def protected(path: str) -> bool:
@@ -157,6 +161,7 @@ class Places:
         self._files = _Names(DANGEROUS_FILES if files is None else files, FILES, whole=True)
         self._folders = _Names(DANGEROUS_DIRECTORIES if directories is None else directories, FOLDERS, whole=False)
         self._built_in = files is None
+        self._usual = files is None and directories is None
 
     def reason(self, paths: Iterable[str], access: Access = "read") -> str | None:
         """What one of these absolute paths (resolved, as written) holds that nobody touches unasked."""
@@ -252,18 +257,28 @@ class Places:
         return None
 
     def _plain(self, name: str) -> bool:
-        return name[:1] in "_aAiIjJkKsSuUrRnN" or "cassette" in name or name.endswith(".pth") or not self._built_in
+        """Whether a name without a dot in front may be sensitive: a sieve, for trees of many files."""
+        return (
+            name[:1] in "_aAiIjJkKsSuUrRnN"
+            or "cassette" in name
+            or name.endswith(".pth")
+            or not self._usual
+            or name.casefold() in _protected_names
+        )
 
     def skipped_names(self, root: str) -> list[str]:
         """Globs of what a search below ``root`` leaves out; examples of .env files go with the rest."""
-        folder = root.rstrip("/") + "/"
+        folder = root.rstrip("/").casefold() + "/"
         names: list[str] = []
-        for each in (*self._folders.names, *self._files.names, *_OWN_GLOBS, *_protected):
-            if each.startswith("/"):
-                if each.startswith(folder):
-                    names.append("/" + each.removeprefix(folder))
+        for each in (*self._folders.names, *self._files.names, *_OWN_GLOBS):
+            if each.startswith(("/", "~")):
+                path = os.path.expanduser(each)  # noqa: PTH111
+                if path.casefold().startswith(folder):
+                    names.append("/" + path[len(folder) :])
             elif each != "*.pth":
                 names.append(f"**/{each}" if "/" in each else each)
+        # These are paths, not patterns.
+        names += ["/" + _SIGNS.sub(r"\\\g<0>", each[len(folder) :]) for each in _protected if each.startswith(folder)]
         return names
 
     def skips(self, path: str) -> bool:
@@ -272,6 +287,15 @@ class Places:
         if name.startswith(".env.") and self._built_in:
             return True
         return not name.endswith(".pth") and (name[:1] == "." or self._plain(name)) and self.reason((path,)) is not None
+
+    def skipped_part(self, root: str, name: str) -> str:
+        """Of a sensitive file below ``root`` the part that makes it so: the folder that is sensitive as a whole, or itself."""
+        at = name.find("/")
+        while at > 0:
+            if self.skips(f"{root}/{name[:at]}"):
+                return name[:at]
+            at = name.find("/", at + 1)
+        return name
 
     def skips_below(self, root: str, folder: str) -> bool:
         """Whether a search that starts in ``folder`` below ``root`` starts in a place that it leaves out."""

@@ -85,6 +85,24 @@ class PythonEngine:
                 found.append((name, lines))
         return found
 
+    def skipped(self, query: Query, stopper: Stopper) -> list[str]:
+        """Those that a walk leaves out."""
+        found: list[str] = []
+        stack = [query.root]
+        while stack and not stopper.stopped:
+            try:
+                entries = list(os.scandir(stack.pop()))
+            except OSError:
+                continue
+            for entry in entries:
+                if entry.name == ".git":
+                    continue
+                if query.places.skips(entry.path):
+                    found.append(entry.path[len(query.root) + 1 :])
+                elif entry.is_dir(follow_symlinks=False):
+                    stack.append(entry.path)
+        return found
+
 
 def _type_glob(kind: str | None) -> str | None:
     if kind is None:

@@ -16,6 +16,8 @@ from nbtoolkit.tool.files import FileFault
 from nbtoolkit.tool.globbing import glob_expression
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nbtoolkit.permission.sensitive import Places
 
 __all__ = ["Engine", "Found", "Query", "RipgrepEngine", "Stopper", "base_glob", "engine", "ripgrep"]
@@ -33,6 +35,8 @@ class Stopper:
 
     def __init__(self) -> None:
         self.stopped = False
+        self.ended: str | None = None
+        """Why the search ended before its end, where the engine did that by itself."""
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -83,6 +87,10 @@ class Engine(Protocol):
         """For each file with a match its name and lines (each ``:number:text``), or its count."""
         ...
 
+    def skipped(self, query: Query, stopper: Stopper) -> list[str]:
+        """The sensitive files and folders that a search of this root leaves out, however deep they lie."""
+        ...
+
 
 @lru_cache(maxsize=1)
 def ripgrep() -> str | None:
@@ -115,9 +123,21 @@ class RipgrepEngine:
             target = f"./{query.below}"
             if not os.path.isdir(f"{query.root}/{query.below}") or query.places.skips_below(query.root, query.below):  # noqa: PTH112
                 return []
-        output = self._run([*self._common(query), "--files", "--null", "--", target], query, stopper)
-        names = output.decode("utf-8", "surrogateescape").split("\0")
-        return [name[2:] for name in names if name]
+        output = self._run([*self._common(query), *_threads(), "--files", "--null", "--", target], query, stopper)
+        return _names(output)
+
+    def skipped(self, query: Query, stopper: Stopper) -> list[str]:
+        """Those that the settings of every other search leave out, and none else."""
+        names = [each for each in query.places.skipped_names(query.root) if each != ".git"]
+        braced, others = _braced(names)
+        arguments = [self._program, "--no-config", "--hidden", "--no-require-git", "--no-ignore-dot"]
+        arguments += ["--no-ignore-global", "--no-ignore-exclude"]
+        # A glob names a folder, not what is in it; the last that fits decides.
+        arguments += [f"--iglob={each}{below}" for each in (braced, *others) if each for below in ("", "/**")]
+        found = _names(
+            self._run([*arguments, *_threads(), "--glob=!.git", "--files", "--null", "--", "./"], query, stopper)
+        )
+        return list(dict.fromkeys(query.places.skipped_part(query.root, each) for each in found))
 
     def grep(self, query: Query, stopper: Stopper) -> Found:
         """Matches by file."""
@@ -138,8 +158,7 @@ class RipgrepEngine:
             arguments += [f"--before-context={query.before}", f"--after-context={query.after}"]
         target = f"./{query.only}" if query.only is not None else "./"
         output = self._run([*arguments, "--regexp", query.pattern, "--", target], query, stopper)
-        text = output.decode("utf-8", "replace")
-        found = _by_file(text, query)
+        found = _by_file(output, query)
         if query.glob and "/" in query.glob.strip("/"):
             expression = glob_expression(query.glob, anchored=False)
             found = [each for each in found if expression.match(each[0])]
@@ -156,7 +175,8 @@ class RipgrepEngine:
             "--no-ignore-global",
         ]
         arguments += ["--no-ignore-exclude", "--glob=!.git"]
-        arguments += [f"--iglob=!{name}" for name in query.places.skipped_names(query.root)]
+        braced, others = _braced(query.places.skipped_names(query.root))
+        arguments += [f"--iglob=!{each}" for each in (braced, *others) if each]
         name = query.glob if query.glob and "/" not in query.glob.strip("/") else base_glob(query.name_glob)
         if name and name != "*":
             # A type, not a glob: a glob would find ignored files too.
@@ -177,7 +197,12 @@ class RipgrepEngine:
         except OSError as fault:
             raise FileFault(f"the search can't run: {fault.strerror or fault}.") from None
         stopper.watch(process)
-        timer = threading.Timer(LONGEST, process.kill)
+
+        def too_long() -> None:
+            stopper.ended = f"it had run for {LONGEST:g} s"
+            process.kill()
+
+        timer = threading.Timer(LONGEST, too_long)
         timer.daemon = True
         timer.start()
         errors: list[bytes] = []
@@ -190,6 +215,7 @@ class RipgrepEngine:
             output = process.stdout.read(LARGEST_OUTPUT)
             if len(output) >= LARGEST_OUTPUT:
                 process.kill()
+                stopper.ended = f"it had found {LARGEST_OUTPUT // 2**20} MB"
             code = process.wait()
             reader.join(2.0)
         finally:
@@ -203,6 +229,27 @@ class RipgrepEngine:
         if code == 2 and not output and said:
             raise FileFault(_fault(said))
         return output
+
+
+@lru_cache(maxsize=1)
+def _threads() -> list[str]:
+    """On two cores the threads of a walk wait for each other longer than they walk."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return ["--threads=1"] if usable <= 2 else []
+
+
+def _braced(names: Sequence[str]) -> tuple[str, list[str]]:
+    """Names as one glob, which ripgrep holds against a path at once, and those that don't go into one."""
+    plain: list[str] = []
+    others: list[str] = []
+    for name in names:
+        (others if name.startswith("/") or any(sign in name for sign in "{},\\") else plain).append(name)
+    return ("**/{" + ",".join(each.removeprefix("**/") for each in plain) + "}" if plain else ""), others
+
+
+def _names(output: bytes) -> list[str]:
+    """Names that each end in a NUL, without the root's ``./``."""
+    return output.replace(b"\0./", b"\0").removeprefix(b"./").decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
 def base_glob(glob: str | None) -> str | None:
@@ -224,17 +271,17 @@ def _fault(said: str) -> str:
     return "the search can't run: " + " ".join(line.strip().removeprefix("rg: ") for line in lines[:6])[:600]
 
 
-def _by_file(text: str, query: Query) -> Found:
+def _by_file(output: bytes, query: Query) -> Found:
     """Ripgrep's output, taken apart by file; its order of files is by chance."""
     if query.mode == "files_with_matches":
-        return [(_plain(name), []) for name in text.split("\0") if name]
-    found: dict[str, list[str]] = {}
+        return [(name, _NO_LINES) for name in _names(output)]
+    found: dict[bytes, list[str]] = {}
     current: list[str] | None = None
     gap = False
-    for line in text.split("\n"):
-        name, zero, rest = line.partition("\0")
+    for line in output.split(b"\n"):
+        name, zero, rest = line.partition(b"\0")
         if not zero:
-            gap = line == "--"
+            gap = line == b"--"
             continue
         block = found.get(name)
         if block is None:
@@ -242,8 +289,12 @@ def _by_file(text: str, query: Query) -> Found:
         elif gap and block is current:
             block.append("--")
         current, gap = block, False
-        block.append(rest if query.mode == "count" else _line(rest, query))
-    return [(_plain(name), lines) for name, lines in found.items()]
+        text = rest.decode("utf-8", "replace")
+        block.append(text if query.mode == "count" else _line(text, query))
+    return [(name.removeprefix(b"./").decode("utf-8", "surrogateescape"), lines) for name, lines in found.items()]
+
+
+_NO_LINES: list[str] = []
 
 
 def _line(rest: str, query: Query) -> str:
@@ -254,7 +305,3 @@ def _line(rest: str, query: Query) -> str:
         at += 1
     sign = rest[at : at + 1]
     return f"{sign}{rest.rstrip(chr(13))}"
-
-
-def _plain(name: str) -> str:
-    return name.removeprefix("./")

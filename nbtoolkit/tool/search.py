@@ -8,28 +8,36 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission import pattern as paths
 from nbtoolkit.permission.path_subject import path_subject
 from nbtoolkit.permission.sensitive import inside, roots
 from nbtoolkit.tool import files
-from nbtoolkit.tool.engine_ripgrep import Mode, Query, Stopper, engine
+from nbtoolkit.tool.engine_ripgrep import Found, Mode, Query, Stopper, engine
 from nbtoolkit.tool.files import FileFault, FileTool, here
 from nbtoolkit.tool.globbing import glob_expression
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from nbtoolkit.permission.path_subject import PathSubject
+    from nbtoolkit.tool.base import ToolMiddlewareBase
 
 __all__ = ["Glob", "Grep"]
 
 MOST_FILES = 100
 LARGEST_RESULT = 30_000
 LONGEST_LINE = 500
+# Naming what a search leaves out costs a walk, and agents search the same folder again and again.
+REMEMBERED = 30.0
+MOST_REMEMBERED = 100
+
+_NONE: list[str] = []
+T = TypeVar("T")
 
 
 class _SearchTool(FileTool):
@@ -38,6 +46,15 @@ class _SearchTool(FileTool):
     path_argument = "path"
     is_read_only = True
     is_state_injected = False
+
+    def __init__(
+        self,
+        dangerous_files: Sequence[str] | None = None,
+        dangerous_directories: Sequence[str] | None = None,
+        middlewares: list[ToolMiddlewareBase] | None = None,
+    ) -> None:
+        super().__init__(dangerous_files, dangerous_directories, middlewares)
+        self._left_out: dict[str, tuple[float, list[str]]] = {}
 
     def _subject(self, given: str, folders: Sequence[str], base: str) -> PathSubject:
         from dataclasses import replace
@@ -69,36 +86,57 @@ class _SearchTool(FileTool):
             raise FileFault(f"{given!r} doesn't exist. Expected a folder to search.")
         return root
 
-    def _note(self, root: str) -> str:
-        """Sensitive files near the top, which weren't looked at; deeper ones are left out without a word each."""
-        found: list[str] = []
-        seen = 0
-        stack = [(root, 0)]
-        while stack and seen < 1_000:
-            folder, depth = stack.pop()
-            try:
-                entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-            except OSError:
-                continue
-            for entry in entries:
-                seen += 1
-                if entry.name == ".git":
-                    continue
-                if self._places.skips(entry.path):
-                    found.append(os.path.relpath(entry.path, root))
-                elif depth < 1 and entry.is_dir(follow_symlinks=False):
-                    stack.append((entry.path, depth + 1))
-        if not found:
-            return ""
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-        return f"[not searched, as sensitive: {', '.join(sorted(found)[:5])}{more}]"
+    async def _look(self, query: Query, work: Callable[[Stopper], T]) -> tuple[T, str]:
+        """Search in a thread, and beside it name the sensitive files that weren't looked at."""
+        stopper, other = Stopper(), Stopper()
+        try:
+            if query.only is not None:
+                return await asyncio.to_thread(work, stopper), _ended(stopper)
+            began, skipped = self._left_out.get(query.root, (-REMEMBERED, _NONE))
+            if time.monotonic() - began < REMEMBERED:
+                found = await asyncio.to_thread(work, stopper)
+            else:
+                found, skipped = await asyncio.gather(
+                    asyncio.to_thread(work, stopper), asyncio.to_thread(self._skipped, query, other)
+                )
+            return found, _ended(stopper) + _note(skipped)
+        finally:
+            stopper.stop()
+            other.stop()
+
+    def _skipped(self, query: Query, stopper: Stopper) -> list[str]:
+        """The sensitive files below the root, remembered for a while."""
+        began = time.monotonic()
+        names = sorted(engine().skipped(query, stopper))
+        if not stopper.stopped and stopper.ended is None:
+            if len(self._left_out) >= MOST_REMEMBERED:
+                self._left_out.clear()
+            self._left_out[query.root] = began, names
+        return names
+
+
+def _note(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return f"[not searched, as sensitive: {', '.join(map(_visible, names[:5]))}{more}]"
+
+
+def _ended(stopper: Stopper) -> str:
+    return f"[the search ended early, when {stopper.ended}: narrow it] " if stopper.ended else ""
+
+
+def _visible(name: str) -> str:
+    """A file's name on one line, whatever it holds."""
+    return name if name.isprintable() else repr(name)[1:-1]
 
 
 def _shown(root: str, found: Sequence[str]) -> list[str]:
     """Paths from the notebook's folder where they are in it, else in full."""
     home = os.path.realpath(here())
     if not inside(root, (home,)):
-        return [os.path.join(root, each) for each in found]  # noqa: PTH118
+        folder = root.rstrip("/")
+        return [f"{folder}/{each}" for each in found]
     prefix = os.path.relpath(root, home)
     return list(found) if prefix == "." else [f"{prefix}/{each}" for each in found]
 
@@ -172,15 +210,16 @@ class Glob(_SearchTool):
                 raise FileFault(f"{pattern!r} leads into a sensitive folder.")
             start, _ = _fixed(rest)
             query = Query(root, self._places, name_glob=rest, below=start or None)
-            found = await _in_thread(lambda stopper: engine().files(query, stopper))
-            if not _only_names(rest):
-                expression = glob_expression(rest, anchored=True)
-                found = [each for each in found if expression.match(each)]
-            hits = await asyncio.to_thread(_newest, root, found)
+            fits = None if _only_names(rest) else glob_expression(rest, anchored=True).match
+
+            def work(stopper: Stopper) -> list[str]:
+                names = engine().files(query, stopper)
+                return _newest(root, names if fits is None else [each for each in names if fits(each)])
+
+            hits, note = await self._look(query, work)
         except FileFault as fault:
             return files.failed(fault)
-        note = self._note(root)
-        lines = _shown(root, hits[:MOST_FILES])
+        lines = list(map(_visible, _shown(root, hits[:MOST_FILES])))
         if len(hits) > MOST_FILES:
             lines.append(f"[{len(hits) - MOST_FILES:,} more files; give a narrower pattern]")
         if not hits:
@@ -258,6 +297,7 @@ class Grep(_SearchTool):
     async def call(self, pattern: str, path: str | None = None, **options: Any) -> ToolChunk:
         """Search."""
         mode: Mode = options.get("output_mode") or "files_with_matches"
+        plain = mode == "files_with_matches"
         around = options.get("-C") or 0
         try:
             root = self._root(path)
@@ -278,13 +318,17 @@ class Grep(_SearchTool):
                 after=options.get("-A") or around,
                 multiline=bool(options.get("multiline")),
             )
-            found = await _in_thread(lambda stopper: engine().grep(query, stopper))
+
+            def work(stopper: Stopper) -> Found:
+                found = engine().grep(query, stopper)
+                return [(name, _NONE) for name in _newest(root, [name for name, _ in found])] if plain else found
+
+            found, note = await self._look(query, work)
         except FileFault as fault:
             return files.failed(fault)
-        note = "" if only else self._note(root)
         limit = options.get("head_limit")
-        if mode == "files_with_matches":
-            hits = _shown(root, _newest(root, [name for name, _ in found]))
+        if plain:
+            hits = _shown(root, [name for name, _ in found])
             return _answer(hits, limit or MOST_FILES, note, len(hits), "files", hits)
         if mode == "count":
             found.sort()
@@ -303,6 +347,7 @@ class Grep(_SearchTool):
 
 
 def _answer(lines: list[str], limit: int, note: str, count: int, what: str, value: Any) -> ToolChunk:
+    count_is_lines = what == "lines"
     shown: list[str] = []
     size = 0
     for line in lines[:limit]:
@@ -314,7 +359,7 @@ def _answer(lines: list[str], limit: int, note: str, count: int, what: str, valu
         size += len(text) + 1
         if size > LARGEST_RESULT:
             break
-        shown.append(text)
+        shown.append(text if count_is_lines else _visible(text))
     left = len(lines) - len(shown)
     if left:
         shown.append(f"[{left:,} more {what}]")
@@ -325,12 +370,3 @@ def _answer(lines: list[str], limit: int, note: str, count: int, what: str, valu
     chunk = ToolChunk.of("\n".join(shown), ToolResultState.SUCCESS)
     chunk.metadata["count"] = count
     return chunk if value is None else chunk.with_value(value)
-
-
-async def _in_thread(work: Any) -> Any:
-    """Run in a thread that is told to stop when the call is."""
-    stopper = Stopper()
-    try:
-        return await asyncio.to_thread(work, stopper)
-    finally:
-        stopper.stop()

@@ -226,3 +226,66 @@ def test_names_that_are_no_text_are_found_too(tree: Path) -> None:
     name = os.fsdecode(b"odd\xff.py")
     (tree / name).write_text("x")
     assert len(lines(Glob(), pattern="odd*.py")) == 1
+
+
+def test_sensitive_files_are_named_however_deep_they_lie(tree: Path) -> None:
+    for name in ("src/deep/er/.env", "src/deep/.ssh/config", "src/deep/.ssh/known", "a/b/c/d/e/kaggle.json"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("class secret\n")
+    chunk = run(Glob(), pattern="src/**/*.py")
+    (block,) = chunk.content
+    assert isinstance(block, TextBlock)
+    assert (
+        block.text.splitlines()[-1]
+        == "[not searched, as sensitive: .env, .env.local, a/b/c/d/e/kaggle.json, keys/id_rsa, nbtoolkit.toml and 2 more]"
+    )
+    chunk = run(Grep(), pattern="class", path="src")
+    (block,) = chunk.content
+    assert isinstance(block, TextBlock)
+    assert block.text.splitlines()[-1] == "[not searched, as sensitive: deep/.ssh, deep/er/.env]"
+
+
+@pytest.mark.parametrize("glob", ["*", ".*", "**/*", ".env*", "{.env,*.py}", "?env"])
+def test_no_glob_brings_sensitive_files_back(tree: Path, glob: str) -> None:
+    assert "secret" not in "".join(lines(Grep(), pattern="class", output_mode="content", glob=glob))
+    assert not [each for each in lines(Glob(), pattern=glob) if ".env" in each]
+
+
+def test_a_file_that_was_declared_this_products_own_is_left_out(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbtoolkit.permission import sensitive
+
+    monkeypatch.setattr(sensitive, "_protected", set())
+    monkeypatch.setattr(sensitive, "_protected_names", set())
+    tape = tree / "Src [1]" / "tape{}.jsonl"
+    tape.parent.mkdir()
+    tape.write_text("class\n")
+    assert "Src [1]/tape{}.jsonl" in lines(Glob(), pattern="**/*.jsonl")
+    sensitive.protect(str(tape))
+    assert lines(Glob(), pattern="**/*.jsonl") == ["No files match."]
+    assert "Src [1]/tape{}.jsonl" not in lines(Grep(), pattern="class")
+
+
+def test_lists_of_ones_own_count_for_searches_too(tree: Path) -> None:
+    (tree / "vault").mkdir()
+    (tree / "vault" / "v.py").write_text("class V\n")
+    assert "vault/v.py" not in lines(Grep(dangerous_directories=["vault"]), pattern="class")
+    assert ".env" in lines(Glob(dangerous_files=["v.py"]), pattern=".env")
+
+
+def test_a_name_of_several_lines_stays_on_one(tree: Path) -> None:
+    (tree / "a\n[0 more files].py").write_text("class\n")
+    assert "a\\n[0 more files].py" in lines(Glob(), pattern="*.py")
+    assert "a\\n[0 more files].py" in lines(Grep(), pattern="class")
+
+
+def test_a_search_that_finds_too_much_says_that_it_ended(
+    tree: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "python":
+        pytest.skip("the stand-in holds no output of another program")
+    from nbtoolkit.tool import engine_ripgrep
+
+    monkeypatch.setattr(engine_ripgrep, "LARGEST_OUTPUT", 10)
+    (block,) = run(Grep(), pattern="class", output_mode="content").content
+    assert isinstance(block, TextBlock)
+    assert "[the search ended early" in block.text
