@@ -29,7 +29,7 @@ LAYERS: list[set[str]] = [
         "tool.engine_python",
     },
     {"skill", "mcp", "tool.bash", "tool.read", "tool.write", "tool.edit", "tool.search"},
-    {"tool", "cassette", "hooks"},
+    {"tool", "cassette", "hooks", "pytest_plugin"},
     {"agents"},
     {"notebook"},
 ]

@@ -90,7 +90,11 @@ class Replay(Tape):
             return inner
         approval = self._answer(entry)
 
-        async def answer(_: ApprovalRequest) -> Approval:
+        async def answer(request: ApprovalRequest) -> Approval:
+            # What was planned for this question isn't left over.
+            passed_over = getattr(inner, "passed_over", None)
+            if passed_over is not None:
+                await passed_over(request)
             return approval
 
         return answer

@@ -92,6 +92,11 @@ class Answers:
         #: The answers that were expected and not there, as they would be written.
         self.missing: list[str] = []
 
+    def extend(self, planned: Iterable[PlannedAnswer]) -> None:
+        """Put these after what is planned."""
+        self._planned += planned
+        self.count = len(self._planned)
+
     def clear(self) -> None:
         """Plan nothing."""
         self.set(())

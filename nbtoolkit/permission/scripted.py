@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Self
 
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
+from nbtoolkit.permission.planned import Answers, expected, parse_answers
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.permission.subject import Match
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["ScriptError", "ScriptedApprover", "covers"]
+__all__ = ["PlannedApprover", "ScriptError", "ScriptedApprover", "covers"]
 
 
 class ScriptError(DeveloperOrientedException):
@@ -92,6 +93,35 @@ class ScriptedApprover:
     ) -> None:
         if error is None:
             self.check()
+
+
+class PlannedApprover:
+    """Answers as ``%toolkit answers`` and a script's file write them, in order or by tool and arguments.
+
+    ``asked`` holds the questions that came; ``answers.check()`` raises for what doesn't fit.
+    """
+
+    def __init__(self, *lines: str) -> None:
+        self.answers = Answers()
+        self.asked: list[ApprovalRequest] = []
+        self.plan(*lines)
+
+    def plan(self, *lines: str) -> None:
+        """Plan these answers after those that are planned; AnswersError says what is wrong with one."""
+        self.answers.extend(parse_answers("\n".join(lines), lines=True))
+
+    async def passed_over(self, request: ApprovalRequest) -> None:
+        """Count the answer to this call as given: something else gave one."""
+        await self.answers.answer(request)
+
+    async def __call__(self, request: ApprovalRequest) -> Approval:
+        """The planned answer, else a denial that says which was expected."""
+        self.asked.append(request)
+        answer = await self.answers.answer(request)
+        if answer is None:
+            self.answers.miss(request)
+            return Approval.deny(f"No planned answer is for this call, such as {expected(request)}", by="policy")
+        return answer
 
 
 def _rule(rule: PermissionRule | str) -> PermissionRule:
