@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Coroutine
 
 # No wait of a test may outlast this.
 PATIENCE = 30.0
@@ -18,7 +19,8 @@ PATIENCE = 30.0
 class ForeignClient:
     """Connected to a server by its address, until ``close``."""
 
-    def __init__(self, access: Mapping[str, Any], mode: str = "auto") -> None:
+    def __init__(self, access: Mapping[str, Any] | Sequence[str], mode: str = "auto") -> None:
+        """Connect to an address, or to a command that speaks on stdio."""
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="foreign-client", daemon=True)
         self.thread.start()
@@ -34,19 +36,23 @@ class ForeignClient:
         if not self._connected.done():
             self._connected.set_exception(life.exception() or AssertionError("it ended before it was connected"))
 
-    async def _live(self, access: Mapping[str, Any], mode: str) -> None:
+    async def _live(self, access: Mapping[str, Any] | Sequence[str], mode: str) -> None:
         import httpx2
         import mcp
+        from mcp.client.stdio import stdio_client
         from mcp.client.streamable_http import streamable_http_client
 
         async def heard(message: Any) -> None:
             self.heard.append(str(getattr(message, "method", type(message).__name__)))
 
         async with AsyncExitStack() as stack:
-            http = await stack.enter_async_context(
-                httpx2.AsyncClient(headers=dict(access["headers"]), timeout=PATIENCE)
-            )
-            transport = streamable_http_client(access["url"], http_client=http)
+            transport: Any
+            if isinstance(access, Mapping):
+                http = httpx2.AsyncClient(headers=dict(access["headers"]), timeout=PATIENCE)
+                transport = streamable_http_client(access["url"], http_client=await stack.enter_async_context(http))
+            else:
+                command, *arguments = access
+                transport = stdio_client(mcp.StdioServerParameters(command=command, args=arguments))
             self.client = await stack.enter_async_context(mcp.Client(transport, mode=mode, message_handler=heard))
             self._connected.set_result(None)
             await self._ends.wait()

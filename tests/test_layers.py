@@ -31,7 +31,7 @@ LAYERS: list[set[str]] = [
     {"skill", "mcp", "tool.bash", "tool.read", "tool.write", "tool.edit", "tool.search"},
     {"tool", "cassette", "hooks", "pytest_plugin"},
     {"agents"},
-    {"notebook"},
+    {"notebook", "cli", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # Only these may use the lazy faces of packages, which hide the layer of what they give.

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import socket
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.foreign import PATIENCE, ForeignClient, text
-from tests.kernel.frontend import FrontEnd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
 
-    from tests.kernel.frontend import Cell, KernelProcess
+    from tests.kernel.frontend import Cell, FrontEnd, KernelProcess
 
 TOOLS = """
 import threading
@@ -207,24 +203,3 @@ def test_a_page_that_was_loaded_again_gets_the_question_below_its_next_cell(
     call = client.call("add", a=1)
     press(loaded, "Allow once", first)
     assert text(result(loaded, call)) == "2"
-
-
-def test_nothing_of_the_server_is_left_when_the_kernel_is_killed(
-    fresh_kernel: KernelProcess, clients: Callable[[FrontEnd], ForeignClient]
-) -> None:
-    page = FrontEnd(fresh_kernel).connect()
-    page.run("%load_ext nbtoolkit\n%toolkit serve").ok()
-    page.run(
-        "import multiprocessing, time\nchild = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,), daemon=True)"
-    ).ok()
-    child = int(page.run("child.start()\nprint(child.pid)").ok().text)
-    port = int(page.run("from nbtoolkit.notebook import serving\nprint(serving.current().port)").ok().text)
-    socket.create_connection(("127.0.0.1", port), 5).close()
-    try:
-        os.kill(fresh_kernel.pid, signal.SIGKILL)
-        fresh_kernel.process.wait(PATIENCE)
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port), 5)
-    finally:
-        os.kill(child, signal.SIGKILL)
-        page.close()
