@@ -166,11 +166,14 @@ class Connection:
                     return found
             return self.definitions
 
-    def _check(self, expected: mcp_types.Tool) -> None:
-        """What was looked up, judged and approved must be what runs; a server may have changed it meanwhile."""
+    def _known(self, name: str) -> mcp_types.Tool | None:
         if self.definitions is not self._indexed[0]:
             self._indexed = (self.definitions, {tool.name: tool for tool in self.definitions or ()})
-        current = self._indexed[1].get(expected.name)
+        return self._indexed[1].get(name)
+
+    def _check(self, expected: mcp_types.Tool) -> None:
+        """What was looked up, judged and approved must be what runs; a server may have changed it meanwhile."""
+        current = self._known(expected.name)
         if current is expected or self.definitions is None:
             return
         if current is None:
@@ -264,6 +267,8 @@ class Connection:
                     await self.request(session, self.tools(session))
                 if expected is not None:
                     self._check(expected)
+                if not self.stateful and (known := self._known(name) or expected) is not None:
+                    session.check_output_by(known)
                 kept = snapshot.set(headers)
                 try:
                     return await self.request(session, session.call_tool(name, arguments, progress))

@@ -263,10 +263,39 @@ class Session:
             async with asyncio.timeout(REQUEST_SECONDS):
                 await self.watcher.change(uri, subscribe=subscribe)
 
+    def check_output_by(self, definition: mcp_types.Tool) -> None:
+        """Hold results against this definition.
+
+        A session of the SDK that has listed nothing would ask for the tools at each call, to know the output schema.
+        """
+
+        async def check(name: str, result: mcp_types.CallToolResult) -> None:
+            if definition.output_schema is None:
+                return
+            if result.structured_content is None:
+                raise RuntimeError(f"Tool {name} has an output schema but did not return structured content")
+            import jsonschema
+
+            kind = jsonschema.validators.validator_for(definition.output_schema)
+            # A validator of its own makes no requests, wherever a $ref points.
+            error = next(
+                kind(definition.output_schema, registry=_nothing()).iter_errors(result.structured_content), None
+            )
+            if error is not None:
+                raise RuntimeError(f"Invalid structured content returned by tool {name}: {error.message}")
+
+        self._open_client().session.validate_tool_result = check  # type: ignore[method-assign]
+
     def _open_client(self) -> mcp.Client:
         if self.client is None or not self.alive:
             raise explain(self, self.error)
         return self.client
+
+
+def _nothing() -> Any:
+    from referencing import Registry
+
+    return Registry()
 
 
 def _version() -> str:

@@ -8,13 +8,15 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import mcp_types
 import pytest
-from mcp.server import MCPServer
+from mcp.server import MCPServer, Server
 from mcp.server.mcpserver import Context
 
 from nbtoolkit.exception import MCPConnectionError
 from nbtoolkit.mcp import HttpMCPConfig, MCPClient
 from nbtoolkit.message import ToolResultState
+from nbtoolkit.tool.result import ToolChunk
 from tests.mcp.support import said, until, use
 from tests.mcp.web import Web, answering, serving
 
@@ -94,6 +96,39 @@ def test_a_stateless_server_needs_no_connect(era: str, request: pytest.FixtureRe
     assert not made.is_connected
     asyncio.run(made.connect())
     assert made.status().state == "stateless"
+
+
+def test_a_call_without_a_session_lists_no_tools_again_and_its_result_is_checked_all_the_same() -> None:
+    tool = mcp_types.Tool(
+        name="lie",
+        input_schema={"type": "object"},
+        output_schema={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+    )
+    lists: list[str] = []
+    answers: list[dict[str, Any]] = [{"n": 1}, {"n": "many"}]
+
+    async def list_tools(context: Any, params: Any) -> mcp_types.ListToolsResult:
+        lists.append("listed")
+        return mcp_types.ListToolsResult(tools=[tool])
+
+    async def call_tool(context: Any, params: Any) -> mcp_types.CallToolResult:
+        return mcp_types.CallToolResult(content=[], structured_content=answers.pop(0))
+
+    async def scenario(web: Web) -> None:
+        made = client(web, stateful=False)
+        found = await made.get_tool("lie")
+        assert len(lists) == 1
+        good = await found()
+        assert isinstance(good, ToolChunk)
+        assert good.value == {"n": 1}
+        bad = await found()
+        assert isinstance(bad, ToolChunk)
+        assert "answered amiss: Invalid structured content returned by tool lie: 'many' is not of type" in said(bad)
+        assert len(lists) == 1
+
+    server = Server("liar", on_list_tools=list_tools, on_call_tool=call_tool)
+    with serving(server.streamable_http_app()) as web:
+        asyncio.run(scenario(web))
 
 
 def test_an_sse_server_works() -> None:
