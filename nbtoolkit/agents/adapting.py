@@ -38,8 +38,8 @@ _DENIES = frozenset({"deny", "denied", "reject", "rejected", "ignore", "no", "fa
 
 
 def missing(library: str, extra: str) -> ImportError:
-    """The error for an adapter whose library isn't there."""
-    return ImportError(f"{library} isn't installed here, and this adapter is for it: pip install 'nbtoolkit[{extra}]'")
+    """The error where an agent library isn't there."""
+    return ImportError(f"{library} isn't installed in this environment: pip install 'nbtoolkit[{extra}]'")
 
 
 async def allow_once(request: ApprovalRequest) -> Approval:  # noqa: ARG001 - it was answered elsewhere
