@@ -136,9 +136,13 @@ class InlineApprover:
         if self._toolkit is not None:
             self._toolkit.mode = mode
 
-    def ended(self, call_id: str, record: Mapping[str, Any] | None = None) -> None:
-        """The call's record is drawn below the asking cell: take its cards away."""
-        self._cards.ended(call_id, record)
+    def slot(self, call_id: str, parent: Mapping[str, Any]) -> str | None:
+        """The display of the call's card below its own cell, for the record to take the place of."""
+        return self._cards.slot(call_id, parent)
+
+    def ended(self, call_id: str, record: Mapping[str, Any] | None = None, *, slot: str | None = None) -> None:
+        """The call's record is drawn below the asking cell, in ``slot`` or by itself: take its cards away."""
+        self._cards.ended(call_id, record, slot=slot)
 
     def card(self, call_id: str) -> ApprovalCard | None:
         """The answered card of a call that runs now, for its live view; None where none is on screen."""

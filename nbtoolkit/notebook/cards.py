@@ -64,6 +64,8 @@ class PendingCall:
     card: ApprovalCard | QuestionCard
     #: The tray that the card is an item of.
     shared: Shared | None = None
+    #: Its first display, where that was another card's before: the same call's, before it was edited.
+    first: str | None = None
     #: Displays that say its id, and below which requests; they go with the card.
     lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
@@ -197,10 +199,15 @@ class Cards:
         if call.shared is not None:
             self._show_shared(call, call.shared, parent)
             return
-        scheduling.publish(call.bundle(), parent=parent, display_id=_display_id(call, len(question.shown_under)))
+        number = len(question.shown_under)
+        held = self._held.pop(call.request.id, [])
+        taken = next((each for each in held if number == 1 and _stands(each, parent)), None)
+        if taken is not None:
+            call.first = _display_id(taken, 1)
+        scheduling.publish(call.bundle(), parent=parent, display_id=_display_id(call, number), update=taken is not None)
         # The card of the same call before it was edited; it goes now that this one is there.
-        for earlier in self._held.pop(call.request.id, []):
-            self.take_away(earlier)
+        for earlier in held:
+            self.take_away(earlier, given_up=earlier is taken)
 
     @staticmethod
     def _show_shared(call: PendingCall, shared: Shared, parent: Mapping[str, Any]) -> None:
@@ -241,21 +248,27 @@ class Cards:
         call.card.settle("")
         self.take_away(call)
 
-    def ended(self, call_id: str, record: Mapping[str, Any] | None = None) -> None:
-        """The call's record is drawn below the asking cell: take its cards away."""
-        finish(lambda: self._let_go(call_id, record))
+    def slot(self, call_id: str, parent: Mapping[str, Any]) -> str | None:
+        """The display of a call's card below its own cell, which the record can take the place of; None without one."""
+        held = self._held.get(call_id)
+        call = held[-1] if held else None
+        return _display_id(call, 1) if call is not None and _stands(call, parent) else None
 
-    def _let_go(self, call_id: str, record: Mapping[str, Any] | None) -> None:
+    def ended(self, call_id: str, record: Mapping[str, Any] | None = None, *, slot: str | None = None) -> None:
+        """The call's record is drawn below the asking cell, in ``slot`` or by itself: take its cards away."""
+        finish(lambda: self._let_go(call_id, record, slot))
+
+    def _let_go(self, call_id: str, record: Mapping[str, Any] | None, slot: str | None) -> None:
         held = self._held.get(call_id, [])
         while held:
-            self.take_away(held[0], record)
+            self.take_away(held[0], record, given_up=slot is not None and slot == _display_id(held[0], 1))
             del held[0]
         self._held.pop(call_id, None)
 
-    def take_away(self, call: PendingCall, record: Mapping[str, Any] | None = None) -> None:
+    def take_away(self, call: PendingCall, record: Mapping[str, Any] | None = None, *, given_up: bool = False) -> None:
         """Close a card and empty its display, so that a saved notebook holds nothing of it.
 
-        Where it was shown again, the record takes its place: the asking cell's own output may be lost. So it is for a
+        With ``given_up`` its first display holds something else already. Where it was shown again, the record takes its place: the asking cell's own output may be lost. So it is for a
         page that was loaded again: only the card's widgets still reach it, and then they hold the record.
         """
         try:
@@ -267,6 +280,8 @@ class Cards:
                 else:
                     call.card.close()
                 for number, parent in enumerate(call.question.shown_under, 1):
+                    if number == 1 and given_up:
+                        continue
                     left = (record or {}) if number > 1 else {}
                     scheduling.publish(left, parent=parent, display_id=_display_id(call, number), update=True)
             for line, parent in call.lines:
@@ -325,8 +340,25 @@ class Cards:
             self._left.popleft().card.close()
 
 
+def _stands(call: PendingCall, parent: Mapping[str, Any]) -> bool:
+    """Whether a page surely shows the call's one display, below that request: it was just clicked there.
+
+    One that was answered in another way may be cleared or deleted, and what takes its place would be seen nowhere.
+    """
+    shown = call.question.shown_under
+    return (
+        call.shared is None
+        and len(shown) == 1
+        and _same(shown[0], parent)
+        and call.card.heard_from is not None
+        and not call.answered_elsewhere
+    )
+
+
 def _display_id(call: PendingCall, number: int) -> str:
     """The display of a card below the ``number``-th request that it was shown under."""
+    if number == 1 and call.first is not None:
+        return call.first
     return f"nbtoolkit-{call.question.id}-{number}"
 
 

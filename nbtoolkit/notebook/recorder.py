@@ -70,17 +70,21 @@ class Recorder:
         feed = self.live.end(call)
         # Clients call as they like: `%toolkit log` has their records, and the serving cell's output stays what it was.
         served = entry.asked_by.kind == "server"
+        host = self.hosts.get(call.id)
+        display_id = feed.display_id if feed is not None else None
+        slot = None
+        if where is not None and where.in_kernel and not served and host is None and not _captured():
+            # Where the card stood: nothing moves, and a saved notebook holds no empty display.
+            slot = self._approver.slot(call.id, where.parent)
 
         def record() -> None:
             if not shown:
                 bundle = render.record(entry, response)
                 _keep(entry.id, bundle)
-                display_id = feed.display_id if feed is not None else None
-                host = self.hosts.get(call.id)
                 if host is not None:
                     host.record(bundle)
                 elif not served:
-                    show(bundle, where, display_id)
+                    show(bundle, where, slot or display_id)
                 elif display_id is not None:
                     scheduling.publish({}, parent=where.parent, display_id=display_id, update=True)
                 shown.append(bundle)
@@ -91,7 +95,7 @@ class Recorder:
                 show(note, where)
                 shown.append(note)
             response.recorded(_Shown(shown[0], _cell(where)).again)
-            self._approver.ended(call.id, None if served else shown[0])
+            self._approver.ended(call.id, None if served else shown[0], slot=slot)
 
         finish(record)
 
@@ -122,16 +126,22 @@ def _shell() -> Any:
     return get_ipython()
 
 
+def _captured() -> bool:
+    """Whether what is displayed now goes to ``%%capture``."""
+    from IPython.core.displaypub import CapturingDisplayPublisher
+
+    shell = _shell()
+    return shell is not None and isinstance(shell.display_pub, CapturingDisplayPublisher)
+
+
 def show(bundle: dict[str, str], origin: Any, instead_of: str | None = None) -> None:
     """Show a bundle under its cell; inside ``%%capture`` it is captured, in a terminal it is text.
 
     ``instead_of`` is a display that it takes the place of, so that a saved notebook holds no empty one.
     """
-    from IPython.core.displaypub import CapturingDisplayPublisher
     from IPython.display import display
 
-    shell = _shell()
-    captured = shell is not None and isinstance(shell.display_pub, CapturingDisplayPublisher)
+    captured = _captured()
     parent = origin.parent if origin is not None and origin.in_kernel else None
     if captured and instead_of is not None:
         scheduling.publish({}, parent=parent, display_id=instead_of, update=True)

@@ -245,8 +245,6 @@ def test_enter_on_a_fresh_card_does_nothing(open_notebook: OpenNotebook) -> None
 
 
 # ------------------------------------------------------------------------------------------------ what is left
-# The card that went leaves a display without data: nbval takes it for nothing, as it should, and nbconvert names it.
-@pytest.mark.filterwarnings("ignore:Your element with mimetype:UserWarning")
 def test_the_record_is_in_the_saved_file_and_reads_without_a_kernel(
     open_notebook: OpenNotebook, front_end: str
 ) -> None:

@@ -108,11 +108,27 @@ class Cell:
         return [m["content"] for m in self.messages if m["msg_type"] in kinds]
 
     @property
+    def outputs(self) -> list[dict[str, Any]]:
+        """What stands below it: an update takes the place of the display of its id."""
+        shown: list[dict[str, Any]] = []
+        for kind, content in ((m["msg_type"], m["content"]) for m in self.messages):
+            if kind in {"stream", "display_data", "execute_result"}:
+                shown.append(content)
+            elif kind == "update_display_data":
+                wanted = content["transient"]["display_id"]
+                shown = [
+                    {**each, "data": content["data"]} if each.get("transient", {}).get("display_id") == wanted else each
+                    for each in shown
+                ]
+        return shown
+
+    @property
     def text(self) -> str:
         """What it printed, and the plain text of what it displayed, in order."""
         return "".join(
             content["text"] if "text" in content else content["data"].get("text/plain", "") + "\n"
-            for content in self.of("stream", "display_data", "execute_result")
+            for content in self.outputs
+            if "text" in content or content["data"]
         )
 
     @property
@@ -128,8 +144,8 @@ class Cell:
         """The widgets displayed in it."""
         return [
             content["data"][WIDGET_VIEW]["model_id"]
-            for content in self.of("display_data")
-            if WIDGET_VIEW in content["data"]
+            for content in self.outputs
+            if WIDGET_VIEW in content.get("data", ())
         ]
 
     def wait(self, timeout: float = PATIENCE) -> Cell:

@@ -122,6 +122,16 @@ def clicks(*labels: str) -> Callable[[PendingCall], object]:
     return act
 
 
+def on_the_page(act: Callable[[PendingCall], object]) -> Callable[[PendingCall], object]:
+    """The same, by a message from the page that shows the card."""
+
+    def heard(call: PendingCall) -> None:
+        call.card._kit.heard_from = "page"
+        act(call)
+
+    return heard
+
+
 def run(awaitable: Awaitable[Approval]) -> Approval:
     async def main() -> Approval:
         async with asyncio.timeout(LIMIT):
@@ -143,7 +153,9 @@ def test_a_front_end_is_shown_the_card_and_a_click_is_the_answer(screen: Screen)
 
     assert asked(approver, look) == Approval.allow()
     assert [set(card) for card in shown] == [{VIEW, "text/plain"}]
-    assert shown[0]["text/plain"].endswith("(waits for an answer: %toolkit approve | reject)")
+    assert shown[0]["text/plain"].endswith(
+        "(asked here: %toolkit pending shows it again, %toolkit log what became of it)"
+    )
     assert screen.routed > 0
     assert approver.pending() == []
 
@@ -483,13 +495,25 @@ def test_a_question_that_nobody_answers_in_time_is_denied(screen: Screen) -> Non
     assert given == Approval.deny("Nobody answered within 0.05 s.", by="policy")
 
 
-def test_an_edited_call_that_asks_again_takes_the_first_card_away(screen: Screen) -> None:
+def test_an_edited_call_asks_again_in_the_first_cards_display(screen: Screen) -> None:
     approver = InlineApprover()
-    asked(approver, clicks("Edit", "Check and ask again"))
+    asked(approver, on_the_page(clicks("Edit", "Check and ask again")))
     assert len(screen.cards) == 1
     asked(approver, clicks("Allow once"))
-    assert screen.log == ["shown", "shown", "updated"]
+    assert screen.log == ["shown", "updated"]
     assert len(screen.cards) == 1
+
+
+def test_the_record_takes_the_cards_place_below_its_own_cell_only(screen: Screen) -> None:
+    approver = InlineApprover()
+    asked(approver, on_the_page(clicks("Allow once")))
+    here: dict[str, Any] = {}
+    assert approver.slot("call-1", {"header": {"msg_id": "another cell"}}) is None
+    slot = approver.slot("call-1", here)
+    assert slot is not None
+    scheduling.publish({"text/plain": "the record"}, parent=here, display_id=slot, update=True)
+    approver.ended("call-1", {"text/plain": "the record"}, slot=slot)
+    assert screen.displays == {slot: {"text/plain": "the record"}}
 
 
 def test_closing_denies_what_waits_and_takes_the_cards_away(screen: Screen) -> None:

@@ -491,7 +491,7 @@ def test_a_running_call_shows_its_view_in_the_place_of_body_and_buttons_once_it_
 def test_a_card_that_cannot_be_drawn_says_how_to_answer() -> None:
     plain = Asked().card.plain
     assert plain == (
-        "[summarise] with species Gentoo, rows 5 and 1 more (waits for an answer: %toolkit approve | reject)"
+        "[summarise] with species Gentoo, rows 5 and 1 more (asked here: %toolkit pending shows it again, %toolkit log what became of it)"
     )
 
 

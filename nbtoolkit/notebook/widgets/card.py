@@ -150,7 +150,7 @@ class ApprovalCard:
         """The card's text/plain, where widgets can't be seen."""
         tool = visible_text(self.title.tool)
         does = self.title.plain.removeprefix(tool)
-        return f"[{tool}]{does} (waits for an answer: %toolkit approve | reject)"
+        return f"[{tool}]{does} (asked here: %toolkit pending shows it again, %toolkit log what became of it)"
 
     def words(self, approval: Approval) -> str:
         """What the card says once it is answered."""
