@@ -237,16 +237,33 @@ def test_an_interrupt_of_the_process_group_does_not_reach_the_server() -> None:
     asyncio.run(scenario())
 
 
-def test_many_starts_and_deaths_leave_no_descriptor_and_no_task_behind() -> None:
+def test_calls_from_everywhere_and_a_server_that_is_killed_leave_no_descriptor_task_or_process(tmp_path: Path) -> None:
+    """A slice of a long run: 2,000 calls, with the server killed 20 times."""
+    file = tmp_path / "pids"
+
     async def scenario() -> int:
-        async with attached() as client:
-            for _ in range(5):
-                await use(client, "die")
-                await use(client, "echo", text="again")
+        async with attached("--fork", "--pids", str(file)) as client:
+            for number in range(2):
+                calls = asyncio.gather(*(use(client, "echo", text="x" * 999) for _ in range(20)))
+                if number % 2:
+                    os.kill(client.status().pid or 0, signal.SIGKILL)
+                    # Each has its answer or the reason; the next call starts the server again.
+                    assert {said(chunk) == "x" * 999 or "SIGKILL" in said(chunk) for chunk in await calls} == {True}
+                else:
+                    await calls
+                threads = [
+                    threading.Thread(target=asyncio.run, args=(use(client, "echo", text="t"),)) for _ in range(4)
+                ]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    await asyncio.to_thread(thread.join)
         from nbtoolkit.mcp.portal import portal
 
         tasks = await portal().run(count())
         assert tasks == 1
+        # The signal was sent; a process needs a moment to be gone.
+        await until(lambda: not any(map(alive, pids(file))), "the end of all that was started")
         return open_files()
 
     async def count() -> int:
