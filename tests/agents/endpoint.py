@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # A reply by script: texts, and calls as (name, arguments); an int is an HTTP status to fail with.
 Part = str | tuple[str, Any]
 Script = list[Part] | int
+NOTHING: Script = ["I have nothing more to say."]
 
 
 class LoopbackModel:
@@ -38,14 +39,14 @@ class LoopbackModel:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 number = len(model.requests)
                 model.requests.append({"path": self.path, "headers": dict(self.headers), **body})
-                reply = model.replies[number] if number < len(model.replies) else ["I have nothing more to say."]
+                reply = model.replies[number] if number < len(model.replies) else NOTHING
                 if isinstance(reply, int):
                     text = json.dumps({"error": {"message": "no such model", "type": "invalid_request_error"}})
-                    self.send_response(reply)
-                    self.send_header("Content-Type", "application/json")
-                    self.send_header("Content-Length", str(len(text)))
-                    self.end_headers()
-                    self.wfile.write(text.encode())
+                    self._send(reply, text)
+                    return
+                if not body.get("stream"):
+                    whole = _whole([_parsed(each) for each in _openai(reply, usage=True)])
+                    self._send(200, json.dumps(whole))
                     return
                 self.send_response(200)
                 self.send_header("Content-Type", "text/event-stream")
@@ -62,6 +63,14 @@ class LoopbackModel:
                 except (BrokenPipeError, ConnectionResetError):
                     return
                 self.close_connection = True
+
+            def _send(self, status: int, text: str) -> None:
+                data = text.encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
 
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""
@@ -116,11 +125,44 @@ def _openai(parts: list[Part], *, usage: bool) -> Iterator[str]:
     yield "data: [DONE]\n\n"
 
 
+def _parsed(event: str) -> dict[str, Any]:
+    text = event.removeprefix("data: ").strip()
+    parsed: dict[str, Any] = {} if text == "[DONE]" else json.loads(text)
+    return parsed
+
+
+def _whole(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a request without streaming gets: OpenAI's form only."""
+    text, reason = "", None
+    calls: list[dict[str, Any]] = []
+    for piece in pieces:
+        for choice in piece.get("choices") or ():
+            delta, reason = choice["delta"], choice["finish_reason"] or reason
+            text += delta.get("content") or ""
+            for call in delta.get("tool_calls") or ():
+                if "id" in call:
+                    calls.append({**call, "function": dict(call["function"])})
+                else:
+                    calls[call["index"]]["function"]["arguments"] += call["function"]["arguments"]
+    message: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if calls:
+        message["tool_calls"] = [{key: each[key] for key in ("id", "type", "function")} for each in calls]
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+
+
 def _anthropic(parts: list[Part]) -> Iterator[str]:
     def event(kind: str, **held: Any) -> str:
         return f"event: {kind}\ndata: {json.dumps({'type': kind, **held})}\n\n"
 
-    message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
+    message: dict[str, Any] = {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+    }
     usage = {"input_tokens": 7, "output_tokens": 1}
     yield event("message_start", message={**message, "stop_sequence": None, "usage": usage})
     calls = 0
