@@ -138,6 +138,9 @@ class Gathered:
             for block in chunk.content:
                 self._add(block.text if isinstance(block, TextBlock) else block, content)
             changes["content"] = content
+            if chunk.is_last:
+                # What was held back follows.
+                changes["is_last"] = False
         return chunk.model_copy(update=changes) if changes else chunk
 
     def _content(self, item: object) -> list[TextBlock | DataBlock]:

@@ -264,6 +264,7 @@ def test_a_tools_own_blocks_are_bounded_too() -> None:
     assert response.value == "kept"
     assert last.text == response.text
     assert "".join(block.text for chunk in chunks for block in chunk.content) == response.text
+    assert [chunk.is_last for chunk in chunks] == [False, True]
 
     class Small(Large):
         max_result_chars = 120
