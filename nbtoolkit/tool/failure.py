@@ -20,6 +20,10 @@ def own_lines(error: BaseException) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_foreign(frame.filename)]
     lines = [f"  line {frame.lineno}, in {frame.name}: {frame.line}" for frame in frames if frame.line]
     lines += _elsewhere(error)
+    if isinstance(error, BaseExceptionGroup):
+        # A group says how many there are, and what they are is what counts.
+        for each in error.exceptions:
+            lines += [f"  {line}" for line in own_lines(each).split("\n")]
     head = "".join(traceback.format_exception_only(error)).strip()
     return "\n".join([head, *lines])
 

@@ -1004,6 +1004,21 @@ def test_a_call_that_goes_up_at_once_takes_those_that_wait_with_it() -> None:
     assert ended == ["waited"]
 
 
+def test_the_exceptions_of_a_group_are_told_each() -> None:
+    def broken() -> None:
+        """Break."""
+        raise ExceptionGroup("several", [ValueError("one"), ExceptionGroup("more", [KeyError("two")])])
+
+    text = Toolkit(tools=[FunctionTool(broken, is_read_only=True)]).call_sync("broken").text
+    lines = [line for line in text.split("\n") if "line " not in line]
+    assert lines == [
+        "ExceptionGroup: several (2 sub-exceptions)",
+        "  ValueError: one",
+        "  ExceptionGroup: more (1 sub-exception)",
+        "    KeyError: 'two'",
+    ]
+
+
 class Interrupting:
     """Shows a call's end, where a person's stop comes."""
 
