@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import importlib.util
+import os
+import re
 import sys
 import threading
 import time
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbtoolkit.notebook.scheduling.inbox import MARK
@@ -32,6 +36,10 @@ BEACON_EVERY = 1.0
 ATTEND = 8.0
 # A client session that was waited for in vain, a console's say, is not waited for so long again.
 ATTEND_AGAIN = 1.5
+# A request that a Python client sent comes from a console or from `jupyter run`, which gives a cell 10 s in all; pages
+# name their requests otherwise.
+ATTEND_PYTHON = 3.0
+_PYTHON_CLIENT = re.compile(r".+_\d+_\d+")
 # Client sessions are forgotten beyond this: a notebook has one for each time its page was loaded.
 REMEMBERED = 32
 
@@ -66,9 +74,24 @@ def presence() -> Presence:
         return Presence(Means.NOBODY, "no kernel and no terminal")
     if not current.allows_input(origin().parent):
         return Presence(Means.NOBODY, "the front end allows no interaction (allow_stdin is false)")
+    if _run_by_jupyter_run():
+        # It says that it allows input, shows no widgets, and ends with an error when it is asked for a line.
+        return Presence(Means.NOBODY, "jupyter run passes no answer on")
     if importlib.util.find_spec("ipywidgets") is None:
         return Presence(Means.INPUT, "ipywidgets is not installed in the kernel's environment")
     return Presence(Means.WIDGETS, "the front end allows interaction")
+
+
+@functools.cache
+def _run_by_jupyter_run() -> bool:
+    """Whether the process that started this kernel is ``jupyter run``; its requests look like a console's."""
+    try:
+        import psutil
+
+        words = psutil.Process(os.getppid()).cmdline()
+    except Exception:  # noqa: BLE001 - a process that is gone, or that may not be looked at
+        return False
+    return any(Path(word).stem in {"jupyter-run", "jupyter-run-script"} for word in words[:2])
 
 
 # ------------------------------------------------------------------ widgets
@@ -147,6 +170,8 @@ async def pose(question: Question, *, timeout: float | None = None, attend: floa
         proven = _proven.get(question.origin.session or "")
         if not proven:
             limits = [attend, timeout, ATTEND_AGAIN if proven is False else None]
+            message = str((question.origin.parent.get("header") or {}).get("msg_id", ""))
+            limits.append(ATTEND_PYTHON if _PYTHON_CLIENT.fullmatch(message) else None)
             await _attended(question, min(limit for limit in limits if limit is not None))
         return await question.wait(timeout)
 
