@@ -8,6 +8,8 @@
 #   make pictures
 #                the README's pictures, taken by the browser tests
 #   make docs    the documentation, in docs/_build/html; a warning or a broken link in it is an error
+#   make conformance
+#                the official MCP conformance suite and MCP's inspector against a notebook that serves its tools
 #   make bench   what things cost, beside a floor and other libraries (make bench ARGS='--only calling')
 #   make clean   remove the environments and caches
 
@@ -19,13 +21,14 @@ KERNELS := $(shell cat tests/kernels.txt)
 PEERS := $(shell sed 's/[=<>~!].*//' benchmarks/peers/requirements.txt)
 PEER_STAMPS := $(PEERS:%=.venvs/bench-%/.made)
 KERNEL_STAMPS := $(KERNELS:%=.venvs/ipykernel-%/.made)
+NODE := .venvs/node/node_modules/.bin/node
 QUICKSTART := notebooks/01_quickstart.ipynb
 # Jupyter refuses to run as root unless told.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 # A target whose recipe failed half-way is made again.
 .DELETE_ON_ERROR:
-.PHONY: lab demo check format test docs bench pictures environments chromium clean
+.PHONY: lab demo check format test docs bench pictures conformance environments chromium clean
 
 lab: .venv/.notebooks
 	$(PY) -m jupyterlab $(AS_ROOT) --LabApp.default_url=/lab/tree/$(QUICKSTART) $(ARGS)
@@ -57,6 +60,13 @@ docs: .venv/.dev
 	$(PY) -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+# Scenarios that can't pass are listed, each kind with its reason, in the baseline; one that passes there is an error too.
+conformance: .venv/.dev .venvs/node/.made
+	$(PY) tests/agents/conformance_server.py $(NODE) .venvs/node/node_modules/.bin/conformance server --suite all \
+		--expected-failures tests/agents/conformance-baseline.yml --output-dir .venvs/node/results --url URL
+	$(PY) tests/agents/conformance_server.py $(NODE) .venvs/node/node_modules/.bin/mcp-inspector --cli URL \
+		--transport http --method tools/call --tool-name test_multiple_content_types
+
 bench: .venv/.dev $(PEER_STAMPS)
 	$(PY) -m benchmarks.run $(ARGS)
 
@@ -80,6 +90,12 @@ environments: .venv/.dev $(KERNEL_STAMPS)
 .venvs/ipykernel-%/.made: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --no-compile 'ipykernel==$*' nest-asyncio2 --editable .
+	@touch $@
+
+# npm brings the Node that the inspector wants, whatever the machine has.
+.venvs/node/.made:
+	npm install --prefix $(@D) --no-audit --no-fund --loglevel=error \
+		node@22 @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@2.12.0
 	@touch $@
 
 .venvs/bench-%/.made: benchmarks/peers/requirements.txt

@@ -238,6 +238,12 @@ class _Upstream:
 
 def run(connection_file: str | None) -> int:
     """Serve on stdio until the client hangs up; an exit code."""
+    import warnings
+
+    from mcp import MCPDeprecationWarning
+
+    # The ping has gone from the newest protocol, which isn't the one that is spoken with the kernel.
+    warnings.simplefilter("ignore", MCPDeprecationWarning)
     try:
         asyncio.run(Bridge(lambda: attach.find(connection_file)).serve())
     except attach.NotServing as error:
