@@ -10,7 +10,6 @@ from nbtoolkit.notebook import render, scheduling, tables, views
 from nbtoolkit.notebook.arguments import parse_arguments
 from nbtoolkit.notebook.command import CommandError, Spec, nearest
 from nbtoolkit.notebook.grammar import SPECS
-from nbtoolkit.notebook.recorder import again
 from nbtoolkit.notebook.schemas import PROVIDERS, sent
 from nbtoolkit.notebook.session import Session, mistakes, one_of, result_is_used
 from nbtoolkit.notebook.text import box, code, count, safe, settled, soft, table
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.report import RuleFault
     from nbtoolkit.permission.store import Store
 
-__all__ = ["ACTIONS", "Action", "withheld"]
+__all__ = ["ACTIONS", "Action", "action", "joined", "number_of", "withheld"]
 
 Action = Callable[[Session, "Command"], Any]
 ACTIONS: dict[str, Action] = {}
@@ -100,18 +99,8 @@ def schema(session: Session, command: Command) -> None:
         session.show(render.schema_view(tool, group=group.name, sent=sent(tool, form), form=PROVIDERS[form]))
 
 
-@action("log")
-def log(session: Session, command: Command) -> None:
-    """The calls so far, or one call's record."""
-    if not command.words:
-        session.show(render.log_table(session.toolkit.log))
-        return
-    with mistakes():
-        entry = session.toolkit.log[_number(session, command)]
-    session.show(again(entry))
-
-
-def _number(session: Session, command: Command) -> int:
+def number_of(session: Session, command: Command) -> int:
+    """The number of a call that a line names."""
     number = command.words[0].expand(session.evaluate)
     if not number.isdecimal():
         raise CommandError(f"expected the number of a call, as %toolkit log shows it, but got {number!r}")
@@ -194,7 +183,7 @@ def call(session: Session, command: Command) -> Any:
 @action("undo")
 def undo(session: Session, command: Command) -> None:
     """Take back what one call did to a file."""
-    number = _number(session, command)
+    number = number_of(session, command)
     with mistakes():
         value = session.toolkit.results[number]
         if not isinstance(value, FileChange):

@@ -11,12 +11,15 @@ import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nbtoolkit.message import ToolResultState
 from nbtoolkit.notebook.command import CommandError, Option, Spec, Word, find, split
 from nbtoolkit.notebook.exports import FORMATS as EXPORTS
 from nbtoolkit.notebook.fields import resolve
 from nbtoolkit.notebook.grammar import SPECS
+from nbtoolkit.notebook.namespace import IPYTHONS_OWN
 from nbtoolkit.permission.rule import PermissionMode
 from nbtoolkit.tool.files import FileChange
 from nbtoolkit.tool.schemas import FORMATS
@@ -85,7 +88,7 @@ class Known:
                 # The usual name, and any other of its kind.
                 return sorted(str(path) for path in Path().glob("*.jsonl"))
             case "expression":
-                return [name for name in self.variables if not name.startswith("_")]
+                return [name for name, value in self.variables.items() if _is_public(name, value)]
             case _:
                 return _FIXED.get(kind, ())
 
@@ -96,7 +99,14 @@ _FIXED: dict[str, Iterable[str]] = {
     "export": EXPORTS,
     "answer": _ANSWERS,
     "rules": ("accept", "reload"),
+    "state": [state.value for state in ToolResultState if state is not ToolResultState.RUNNING],
+    "decided": ("allowed", "answered", "denied"),
 }
+
+
+def _is_public(name: str, value: object) -> bool:
+    """Whether a variable is a person's own: no private name, no module, nothing that IPython put there."""
+    return not name.startswith("_") and name not in IPYTHONS_OWN and not isinstance(value, ModuleType)
 
 
 def _at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -176,7 +176,22 @@ _TABLE = (
         foreign=True,
         example='answers allow, deny: "not today", write_summary(path=out/**) -> allow',
     ),
-    Spec("log", "[N]", "Show the calls so far, or the record of call number N once more.", most=1, kinds=("number",)),
+    Spec(
+        "log",
+        "[N]",
+        "Show the calls so far, or the record of call number N once more; options choose calls. "
+        "toolkit.log.to_dataframe() has who decided, when, and how long it took.",
+        (
+            Option("--tool", "NAME", "tool", many=True),
+            Option("--state", "STATE", "state", many=True),
+            Option("--decided", "WORDS", "decided"),
+            Option("--last", "N"),
+            Option("--jsonl", "PATH"),
+        ),
+        most=1,
+        kinds=("number",),
+        example="log --state error --last 20",
+    ),
     Spec(
         "record",
         "PATH",

@@ -1,18 +1,29 @@
-"""Looking for calls in the log: by words, tool, state, and who decided."""
+"""``%toolkit log``, and looking for calls in the log: by words, tool, state, and what was decided."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nbtoolkit.message import ToolResultState
+from nbtoolkit.notebook import render
+from nbtoolkit.notebook.actions import action, number_of
+from nbtoolkit.notebook.command import CommandError
+from nbtoolkit.notebook.recorder import again
+from nbtoolkit.notebook.session import mistakes, one_of
+from nbtoolkit.notebook.text import count
+from nbtoolkit.redact import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from nbtoolkit.notebook.command import Command
+    from nbtoolkit.notebook.session import Session
     from nbtoolkit.tool.log import LogEntry
 
-__all__ = ["STATES", "Filter", "decided_by"]
+__all__ = ["STATES", "Filter", "decided_by", "jsonl"]
 
 STATES = tuple(state.value for state in ToolResultState if state is not ToolResultState.RUNNING)
 
@@ -53,3 +64,45 @@ class Filter:
             return True
         text = f"{entry.tool}\n{entry.words}\n{entry.state.value}\n{decided_by(entry)}\n{entry.tool_input}".casefold()
         return all(word in text for word in self.words)
+
+
+def jsonl(entries: Iterable[LogEntry]) -> str:
+    """Calls as JSON lines, without secrets."""
+    hide = Redactor()
+    rows = (hide.value(entry.to_dict()) for entry in entries)
+    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+
+
+@action("log")
+def show_log(session: Session, command: Command) -> None:
+    """The calls so far or some of them, or one call's record."""
+    if command.words:
+        if command.options:
+            raise CommandError(f"{command.words[0].text!r} is one call, and options choose among all of them")
+        with mistakes():
+            entry = session.toolkit.log[number_of(session, command)]
+        session.show(again(entry))
+        return
+    wanted = _filter(session, command)
+    log = session.toolkit.log
+    hits = [entry for entry in log if wanted.takes(entry)]
+    last = command.option("--last", session.evaluate)
+    if last is not None:
+        if not (last.isdecimal() and int(last)):
+            raise CommandError(f"--last expects a number of calls, 1 or more, but got {last!r}")
+        hits = sorted(hits, key=lambda each: each.number)[-int(last) :]
+    path = command.option("--jsonl", session.evaluate)
+    if path is None:
+        session.show(render.log_table(hits, of=len(log)))
+        return
+    with mistakes():
+        Path(path).expanduser().write_text(jsonl(hits), encoding="utf-8")
+    session.say(f"{count(len(hits), 'call')} written to {path}, one a line.")
+
+
+def _filter(session: Session, command: Command) -> Filter:
+    states = [one_of(word.text, STATES, "state") for word in command.options.get("--state", ())]
+    known = [*(tool.name for _, tool in session.tools()), *(entry.tool for entry in session.toolkit.log)]
+    tools = [one_of(word.text, known, "tool") for word in command.options.get("--tool", ())]
+    decided = command.option("--decided", session.evaluate) or ""
+    return Filter(frozenset(tools), frozenset(states), decided)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["NotebookVariables"]
+__all__ = ["IPYTHONS_OWN", "NotebookVariables"]
 
-_IPYTHONS_OWN = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open", "display"})
+IPYTHONS_OWN = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open", "display"})
 
 
 class NotebookVariables:
@@ -41,7 +41,7 @@ class NotebookVariables:
             name: value
             for name, value in self._shell.user_ns.items()
             if not name.startswith("_")
-            and name not in _IPYTHONS_OWN
+            and name not in IPYTHONS_OWN
             and not isinstance(value, ModuleType)
             and value is not self._toolkit
             and not (name in hidden and hidden[name] is value)

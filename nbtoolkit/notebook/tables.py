@@ -194,8 +194,8 @@ def _field_html(row: Field) -> list[str]:
 # ---------------------------------------------------------------------------------------------- log, servers, rules
 
 
-def log_table(log: Iterable[LogEntry]) -> Bundle:
-    """The calls of a log by their number: what was called, what was decided, how it ended."""
+def log_table(log: Iterable[LogEntry], *, of: int | None = None) -> Bundle:
+    """The calls of a log by their number: what was called, what was decided, how it ended; ``of`` so many in all."""
     rows, hide = [], Redactor()
     for entry in sorted(log, key=lambda each: each.number):
         line = title(entry.tool, hide.value(entry.tool_input), entry.variables, origin=entry.origin)
@@ -206,7 +206,10 @@ def log_table(log: Iterable[LogEntry]) -> Bundle:
         # As text, a row that runs over its column would push the state out of its own.
         text = [str(entry.number), one_line(line.plain, LOG_COLUMN), one_line(words, LOG_COLUMN), state]
         rows.append((text, [text[0], call, soft(safe(words)), shown]))
-    return _list(count(len(rows), "call"), ["#", "Call", "Decided", "State"], rows, "No calls yet.")
+    some = of is not None and of != len(rows)
+    heading = f"{len(rows):,} of {count(of or 0, 'call')}" if some else count(len(rows), "call")
+    nothing = "No call is like that." if some else "No calls yet."
+    return _list(heading, ["#", "Call", "Decided", "State"], rows, nothing)
 
 
 def servers_table(clients: Iterable[MCPClient]) -> Bundle:

@@ -367,7 +367,7 @@ class FrontEnd:
     def holding(self) -> Iterator[None]:
         """Let a cell wait while the next ones are sent: all of them are queued before the first begins."""
         asked = len(self.input_requests)
-        held = self.run("_ = input()")
+        held = self.run("held_by = input()")
         self.until(lambda: len(self.input_requests) > asked, "the input box")
         yield
         self.answer("")

@@ -770,3 +770,32 @@ def test_approve_and_reject_answer_the_calls_that_wait(
 
 async def complete(call: ToolCall) -> ToolResponse:
     return await call
+
+
+# -------------------------------------------------------------------------------------------------------- the log
+
+
+def test_the_log_is_chosen_from_by_tool_state_decision_and_number(desk: Desk) -> None:
+    desk.answers = [Approval.deny("no"), Approval.allow()]
+    for cell in ("%toolkit call add a=1", "%toolkit call echo text=x", "%toolkit call echo text=y"):
+        desk.run(cell)
+    assert desk.ok("%toolkit log --tool echo").text.startswith("2 of 3 calls")
+    assert "denied: “no”" in desk.ok("%toolkit log --state denied").text
+    assert desk.ok("%toolkit log --decided once").text.startswith("1 of 3 calls")
+    assert desk.ok("%toolkit log --last 1").text.splitlines()[2].split()[0] == "3"
+    assert desk.ok("%toolkit log --state error").text == "No call is like that."
+    assert desk.fault("%toolkit log --state eror") == "no state is called 'eror'; did you mean 'error'?"
+    assert desk.fault("%toolkit log --last none") == "--last expects a number of calls, 1 or more, but got 'none'"
+    assert desk.fault("%toolkit log 1 --last 2") == "'1' is one call, and options choose among all of them"
+
+
+def test_the_log_is_written_as_json_lines_without_secrets(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRM_API_KEY", "abcdefgh12345678")
+    desk.ok("%toolkit call echo text=abcdefgh12345678")
+    path = tmp_path / "calls.jsonl"
+    assert desk.ok(f"%toolkit log --jsonl {path}").text.startswith("1 call written to ")
+    (line,) = path.read_text().splitlines()
+    assert json.loads(line)["tool"] == "echo"
+    assert "abcdefgh12345678" not in line
