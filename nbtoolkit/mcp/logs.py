@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from pathlib import Path
@@ -110,10 +111,23 @@ class ServerLog:
 
     def _prepare(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        oldest = time.time() - KEEP_SECONDS
-        for old in path.parent.glob("*-*.*"):
-            with contextlib.suppress(OSError):
-                if old != path and old.stat().st_mtime < oldest:
-                    old.unlink()
+        if path.parent not in _swept:
+            _swept.add(path.parent)
+            # Beside the first server's start: there may be hundreds of old logs.
+            threading.Thread(target=_sweep, args=(path.parent,), name="nbtoolkit-logs", daemon=True).start()
         with contextlib.suppress(OSError):
             self._size = path.stat().st_size
+
+
+# The folders whose old logs this process has removed.
+_swept: set[Path] = set()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the logs that nobody has written to for long."""
+    oldest = time.time() - KEEP_SECONDS
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.name.endswith((".log", ".old")) and entry.stat().st_mtime < oldest:
+                    Path(entry.path).unlink()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -385,3 +386,17 @@ def test_the_sdks_own_transport_serves_where_processes_can_not_be_grouped(tmp_pa
             assert result.content[0].text == "hi"
 
     asyncio.run(scenario())
+
+
+def test_logs_of_a_week_ago_are_removed_and_later_ones_kept(tmp_path: Path) -> None:
+    from nbtoolkit.mcp.logs import KEEP_SECONDS, ServerLog
+
+    old, late, other = (tmp_path / name for name in ("s-1.log", "s-2.log", "notes.txt"))
+    for file, age in ((old, KEEP_SECONDS + 60), (late, 60), (other, KEEP_SECONDS + 60)):
+        file.write_text("words")
+        os.utime(file, (time.time() - age,) * 2)
+    ServerLog("s", tmp_path).note("started")
+    for thread in threading.enumerate():
+        if thread.name == "nbtoolkit-logs":
+            thread.join(20)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["notes.txt", f"s-{os.getpid()}.log", "s-2.log"])
