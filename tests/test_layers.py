@@ -22,6 +22,8 @@ LAYERS: list[set[str]] = [
     {
         "tool.process",
         "tool.diffs",
+        "tool.disk",
+        "tool.texts",
         "tool.files",
         "tool.documents",
         "tool.globbing",

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import io
 import re
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from nbtoolkit.tool.files import FileFault
+from nbtoolkit.tool.disk import FileFault
 
 __all__ = ["image_data", "image_type", "notebook_text", "pdf_text"]
 
 # Providers refuse larger images; base64 adds a third.
 LARGEST_IMAGE = 3_750_000
+# What a large one is brought down to, and what providers refuse however few bytes it has.
 LARGEST_SIDE = 2_000
+REFUSED_SIDE = 8_000
 LARGEST_NOTEBOOK = 100 * 1024 * 1024
 LARGEST_PDF = 200 * 1024 * 1024
 MOST_PAGES = 20
@@ -37,48 +38,78 @@ def image_type(head: bytes) -> str | None:
     return None
 
 
-def image_data(path: str, media_type: str) -> tuple[bytes, str, str]:
-    """An image's bytes, made smaller where a model couldn't take it, and a word about that."""
-    size = os.path.getsize(path)  # noqa: PTH202
-    if size <= LARGEST_IMAGE:
-        return Path(path).read_bytes(), media_type, ""
+def image_data(path: str, file: IO[bytes], size: int, media_type: str) -> tuple[bytes, str, str]:
+    """An open image's bytes, made smaller where a model couldn't take it, and a word about that."""
+    file.seek(0)
     try:
         from PIL import Image
     except ImportError:
+        if size <= LARGEST_IMAGE:
+            return _all(file, LARGEST_IMAGE), media_type, ""
         raise FileFault(
             f"{path!r} is an image of {size:,} bytes; more than {LARGEST_IMAGE:,} isn't sent. Make it smaller, or install pillow."
         ) from None
-    import io
     import warnings
 
     try:
         with warnings.catch_warnings():
             # A small file that unpacks to gigabytes is a warning there; here it is an end.
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
+            with Image.open(io.BufferedReader(_kept_open(file))) as image:
                 before = image.size
+                if size <= LARGEST_IMAGE and max(before) <= REFUSED_SIDE:
+                    file.seek(0)
+                    return _all(file, LARGEST_IMAGE), media_type, ""
                 image.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
                 out = io.BytesIO()
                 image.convert("RGB").save(out, "JPEG", quality=85)
     except (OSError, ValueError, SyntaxError, Warning, Image.DecompressionBombError) as fault:
-        raise FileFault(
-            f"{path!r} is too large an image ({size:,} bytes) and can't be made smaller: {fault}."
-        ) from None
+        raise FileFault(f"{path!r} is an image ({size:,} bytes) that can't be shown: {fault!s:.200}.") from None
     return out.getvalue(), "image/jpeg", f"[made smaller: the file is {before[0]} × {before[1]} pixels, {size:,} bytes]"
 
 
+class _kept_open(io.RawIOBase):  # noqa: N801 - used like a function
+    """An open file under a reader that closes what it reads when it goes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _all(file: IO[bytes], most: int) -> bytes:
+    """What is left of a file, no more than ``most``: it may have grown since it was measured."""
+    pieces: list[bytes] = []
+    while most > 0 and (piece := file.read(most)):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
+
+
 # ------------------------------------------------------------------------------------------------------- notebooks
-def notebook_text(path: str, offset: int, limit: int) -> str:
-    """A notebook cell by cell, its outputs in short; ``offset`` and ``limit`` count cells."""
-    size = os.path.getsize(path)  # noqa: PTH202
+def notebook_text(path: str, file: IO[bytes], size: int, offset: int, limit: int) -> str:
+    """An open notebook cell by cell, its outputs in short; ``offset`` and ``limit`` count cells."""
     if size > LARGEST_NOTEBOOK:
         raise FileFault(
             f"{path!r} is a notebook of {size:,} bytes, too large to read whole. Use Grep, or clear its outputs."
         )
     import nbformat
 
+    file.seek(0)
     try:
-        notebook: Any = nbformat.reads(Path(path).read_text(encoding="utf-8"), as_version=4)
+        notebook: Any = nbformat.reads(_all(file, LARGEST_NOTEBOOK).decode("utf-8"), as_version=4)
         cells = list(notebook.cells)
     except Exception as fault:  # noqa: BLE001 - whatever a broken notebook raises
         raise FileFault(f"{path!r} is no notebook that can be read: {type(fault).__name__}: {fault!s:.200}") from None
@@ -130,9 +161,8 @@ def _output(output: Any) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ PDFs
-def pdf_text(path: str, pages: str | None) -> str:
-    """The text of some pages of a PDF; without ``pages`` the first few."""
-    size = os.path.getsize(path)  # noqa: PTH202
+def pdf_text(path: str, file: IO[bytes], size: int, pages: str | None) -> str:
+    """The text of some pages of an open PDF; without ``pages`` the first few."""
     if size > LARGEST_PDF:
         raise FileFault(f"{path!r} is a PDF of {size:,} bytes, too large to read.")
     try:
@@ -144,7 +174,8 @@ def pdf_text(path: str, pages: str | None) -> str:
     # Its warnings about slightly wrong files would land in the person's cell.
     logging.getLogger("pypdf").setLevel(logging.ERROR)
     try:
-        reader = PdfReader(path)
+        file.seek(0)
+        reader = PdfReader(io.BufferedReader(_kept_open(file)))
         if reader.is_encrypted and not reader.decrypt(""):
             raise FileFault(f"{path!r} is a PDF behind a password, so it can't be read.")
         count = len(reader.pages)

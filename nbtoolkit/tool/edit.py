@@ -7,9 +7,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
-from nbtoolkit.tool import diffs, files
-from nbtoolkit.tool.files import FileChange, FileFault, FileTool
+from nbtoolkit.tool import diffs, disk, files
+from nbtoolkit.tool.disk import FileChange, FileFault
+from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
+from nbtoolkit.tool.texts import decode
 
 if TYPE_CHECKING:
     from nbtoolkit.state import AgentState
@@ -66,17 +68,10 @@ class Edit(FileTool):
     ) -> tuple[FileChange, int]:
         if old == new:
             raise FileFault("old_string and new_string are the same, so there is nothing to change.")
-        with files.opened(path) as file:
-            before = file.read(files.LARGEST_EDITABLE + 1)
-            while len(before) <= files.LARGEST_EDITABLE and (more := file.read(files.LARGEST_EDITABLE)):
-                before += more
-        if len(before) > files.LARGEST_EDITABLE:
-            raise FileFault(
-                f"{path!r} is larger than {files.LARGEST_EDITABLE // 2**20} MB, so it isn't edited as text."
-            )
-        files.check_read(state, path, before)
+        before = disk.read_whole(path, files.LARGEST_EDITABLE, "edited")
+        disk.check_read(state, path, before)
         try:
-            text = files.decode(before)
+            text = decode(before)
         except FileFault as fault:
             raise FileFault(f"{path!r} can't be edited: {fault}") from None
         if text.newline == "\r\n":
@@ -107,13 +102,14 @@ class Edit(FileTool):
             if own is not None:
                 raise FileFault(own)
             change, count = self._change(path, old_string, new_string, _agent_state, replace_all=replace_all)
-            files.replace_file(path, change.after, expected=change.before)
-            files.remember(_agent_state, path, files.fingerprint(path, change.after))
+            names = disk.other_names(path)
+            disk.replace_file(path, change.after, expected=change.before)
+            disk.remember(_agent_state, path, disk.written(path, change.after))
         except FileFault as fault:
             return files.failed(fault)
         added, removed = diffs.counted(change.diff)
         where = "" if count == 1 else f" in {count} places"
-        text = f"Edited {file_path}{where}: {added} line{'' if added == 1 else 's'} added, {removed} removed."
+        text = f"Edited {file_path}{where}: {added} line{'' if added == 1 else 's'} added, {removed} removed.{names}"
         chunk = ToolChunk.of(text, ToolResultState.SUCCESS)
         chunk.metadata["diff"] = change.diff
         return chunk.with_value(change)

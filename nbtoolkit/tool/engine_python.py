@@ -6,8 +6,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from nbtoolkit.tool.disk import FileFault
 from nbtoolkit.tool.engine_ripgrep import base_glob
-from nbtoolkit.tool.files import FileFault
 from nbtoolkit.tool.globbing import IgnoreFile, glob_expression, ignored
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from nbtoolkit.tool.files import FileFault
+from nbtoolkit.tool.disk import FileFault
 from nbtoolkit.tool.globbing import glob_expression
 
 if TYPE_CHECKING:

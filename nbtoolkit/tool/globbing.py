@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nbtoolkit.tool.files import FileFault
+from nbtoolkit.tool.disk import FileFault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,16 +6,18 @@ import asyncio
 import base64
 import codecs
 import os
-from typing import TYPE_CHECKING, Any
+import time
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
-from nbtoolkit.tool import files
-from nbtoolkit.tool.files import FileFault, FileTool
+from nbtoolkit.tool import disk, files
+from nbtoolkit.tool.disk import FileFault
+from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
+from nbtoolkit.tool.texts import SAMPLE, encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from io import RawIOBase
 
     from nbtoolkit.state import AgentState
 
@@ -28,6 +30,8 @@ LONGEST_LINE = 2_000
 ENDLESS_LINE = 16_000_000
 LARGEST_RESULT = 100_000
 BLOCK = 1 << 20
+# Lines in front of the window are counted, a gigabyte in about a second; after so long it isn't worth it.
+LONGEST_SKIP = 20.0
 
 _BINARY = (
     (b"\x7fELF", "a program"),
@@ -90,53 +94,75 @@ class Read(FileTool):
         _agent_state: AgentState | None = None,
     ) -> ToolChunk:
         """Read the file."""
+        patience = _Patience()
         try:
             path = self.located(file_path)
-            return await asyncio.to_thread(_read, path, offset, limit, pages, _agent_state)
+            return await asyncio.to_thread(_read, path, _Window(offset, limit, patience), pages, _agent_state)
         except FileFault as fault:
             return files.failed(fault)
+        finally:
+            patience.over = True
 
 
-def _read(path: str, offset: int, limit: int, pages: str | None, state: AgentState | None) -> ToolChunk:
+class _Patience:
+    """How long lines in front of the window are gone past: no longer than the call, and not for ever."""
+
+    def __init__(self) -> None:
+        self.over = False
+        self.until = time.monotonic() + LONGEST_SKIP
+
+    def ends(self) -> bool:
+        return self.over or time.monotonic() > self.until
+
+
+class _Window(NamedTuple):
+    offset: int
+    limit: int
+    patience: _Patience
+
+
+def _read(path: str, window: _Window, pages: str | None, state: AgentState | None) -> ToolChunk:
     try:
-        with files.opened(path) as file:
-            head = file.read(files.SAMPLE)
-            chunk = _by_kind(path, file, head, offset, limit, pages)
-        if chunk.state is ToolResultState.SUCCESS:
-            files.remember(state, path, files.fingerprint(path))
+        with disk.opened(path) as file:
+            found = os.fstat(file.fileno())
+            head = file.read(SAMPLE)
+            chunk = _by_kind(path, file, head, window, pages)
+            if chunk.state is ToolResultState.SUCCESS:
+                disk.remember(state, path, disk.fingerprint(file, found))
     except OSError as fault:
         raise FileFault(f"{path!r} can't be read: {fault.strerror or fault}.") from None
     return chunk
 
 
-def _by_kind(path: str, file: RawIOBase, head: bytes, offset: int, limit: int, pages: str | None) -> ToolChunk:
+def _by_kind(path: str, file: IO[bytes], head: bytes, window: _Window, pages: str | None) -> ToolChunk:
     from nbtoolkit.tool import documents
 
+    size = os.fstat(file.fileno()).st_size
     media_type = documents.image_type(head)
     if media_type is not None:
-        return _image(path, media_type)
+        return _image(path, file, size, media_type)
     if head.startswith(b"%PDF-"):
-        return _done(documents.pdf_text(path, pages))
+        return _done(documents.pdf_text(path, file, size, pages))
     if path.endswith(".ipynb") and head.lstrip()[:1] == b"{":
-        return _done(documents.notebook_text(path, offset, limit))
+        return _done(documents.notebook_text(path, file, size, window.offset, window.limit))
     if pages is not None:
         raise FileFault(f"{path!r} is no PDF, so it has no pages. Use offset and limit.")
     for magic, what in _BINARY:
         if head.startswith(magic):
-            raise FileFault(f"{path!r} is {what}, not text ({os.path.getsize(path):,} bytes), so it isn't read.")  # noqa: PTH202
+            raise FileFault(f"{path!r} is {what}, not text ({size:,} bytes), so it isn't read.")
     if not head:
         return _done("[the file is empty]")
-    return _done(_window(path, file, head, offset, limit))
+    return _done(_window(path, file, head, window))
 
 
 def _done(text: str) -> ToolChunk:
     return ToolChunk.of(text, ToolResultState.SUCCESS)
 
 
-def _image(path: str, media_type: str) -> ToolChunk:
+def _image(path: str, file: IO[bytes], size: int, media_type: str) -> ToolChunk:
     from nbtoolkit.tool import documents
 
-    data, media_type, said = documents.image_data(path, media_type)
+    data, media_type, said = documents.image_data(path, file, size, media_type)
     source = Base64Source(data=base64.b64encode(data).decode(), media_type=media_type)
     content: list[Any] = [DataBlock(source=source, name=os.path.basename(path))]  # noqa: PTH119
     if said:
@@ -145,16 +171,19 @@ def _image(path: str, media_type: str) -> ToolChunk:
 
 
 # ------------------------------------------------------------------------------------------------------------ text
-def _window(path: str, file: RawIOBase, head: bytes, offset: int, limit: int) -> str:
+def _window(path: str, file: IO[bytes], head: bytes, window: _Window) -> str:
     """Lines ``offset`` to ``offset + limit - 1``, numbered; nothing behind them is read."""
+    offset, limit, patience = window
     # A few NULs far behind the beginning don't make a text unreadable; what is shown decides.
-    found = files.encoding_of(head[:512] if b"\x00" in head[512:] else head)
+    found = encoding_of(head[:512] if b"\x00" in head[512:] else head)
     if found is None:
-        raise FileFault(f"{path!r} holds binary data ({os.path.getsize(path):,} bytes), so it isn't read as text.")  # noqa: PTH202
+        raise FileFault(
+            f"{path!r} holds binary data ({os.fstat(file.fileno()).st_size:,} bytes), so it isn't read as text."
+        )
     encoding, bom = found
     shown: list[str] = []
     size, last, complete = 0, 0, True
-    for number, line, cut in _lines(file, head, encoding, len(bom), offset):
+    for number, line, cut in _lines(file, head, encoding, len(bom), offset, patience):
         if number < offset:
             last = number
             break
@@ -178,11 +207,13 @@ def _window(path: str, file: RawIOBase, head: bytes, offset: int, limit: int) ->
     return "\n".join(shown) + (f"\n[{'; '.join(notes)}]" if notes else "")
 
 
-def _lines(file: RawIOBase, head: bytes, encoding: str, skip: int, first: int) -> Iterator[tuple[int, str, int]]:
+def _lines(
+    file: IO[bytes], head: bytes, encoding: str, skip: int, first: int, patience: _Patience
+) -> Iterator[tuple[int, str, int]]:
     """(number, text, characters left out) from line ``first`` on; the last number alone where there are fewer."""
     if encoding in {"utf-8", "ascii"}:
         # Newlines are bytes of their own, so lines before the window needn't be decoded.
-        number, rest = _skip_lines(file, head[skip:], first)
+        number, rest = _skip_lines(file, head[skip:], first, patience)
         if rest is None:
             yield number, "", 0
             return
@@ -203,6 +234,8 @@ def _lines(file: RawIOBase, head: bytes, encoding: str, skip: int, first: int) -
                 return
             any_text = any_text or bool(part)
             if at < len(parts) - 1:
+                if number % 100_000 == 0 and number < first:
+                    _check(patience, number, first)
                 if number >= first:
                     yield number, held.removesuffix("\r"), cut
                 number += 1
@@ -213,7 +246,7 @@ def _lines(file: RawIOBase, head: bytes, encoding: str, skip: int, first: int) -
         yield number - 1, "", 0
 
 
-def _skip_lines(file: RawIOBase, data: bytes, first: int) -> tuple[int, bytes | None]:
+def _skip_lines(file: IO[bytes], data: bytes, first: int, patience: _Patience) -> tuple[int, bytes | None]:
     """Go to line ``first`` by counting newlines; what was read of it, or None where the file ends before."""
     number = 1
     while number < first:
@@ -225,6 +258,7 @@ def _skip_lines(file: RawIOBase, data: bytes, first: int) -> tuple[int, bytes | 
                 number += 1
             return number, data[at + 1 :]
         number += count
+        _check(patience, number, first)
         last = data[-1:]
         data = file.read(BLOCK) or b""
         if not data:
@@ -232,7 +266,15 @@ def _skip_lines(file: RawIOBase, data: bytes, first: int) -> tuple[int, bytes | 
     return number, data
 
 
-def _decoded(file: RawIOBase, data: bytes, encoding: str) -> Iterator[str]:
+def _check(patience: _Patience, number: int, first: int) -> None:
+    if patience.ends():
+        raise FileFault(
+            f"line {first:,} lies too far into the file: after {LONGEST_SKIP:g} s line {number:,} was reached. Use Grep to find a place, "
+            "or a smaller offset."
+        )
+
+
+def _decoded(file: IO[bytes], data: bytes, encoding: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     while data:
         yield decoder.decode(data)

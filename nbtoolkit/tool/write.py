@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
-from nbtoolkit.tool import diffs, files
-from nbtoolkit.tool.files import FileChange, FileFault, FileTool, Text
+from nbtoolkit.tool import diffs, disk, files
+from nbtoolkit.tool.disk import FileChange, FileFault
+from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
+from nbtoolkit.tool.texts import Text, decode
 
 if TYPE_CHECKING:
     from nbtoolkit.state import AgentState
@@ -60,14 +62,10 @@ class Write(FileTool):
             raise FileFault(f"{path!r} is a folder, so it can't be written as a file.")
         if not os.path.lexists(path):
             return FileChange(path, None, _encode(content), *diffs.unified("", content, name))
-        if os.path.getsize(path) > files.LARGEST_EDITABLE:  # noqa: PTH202
-            raise FileFault(
-                f"{path!r} is larger than {files.LARGEST_EDITABLE // 2**20} MB, so it isn't replaced as text."
-            )
-        before = _read(path)
-        files.check_read(state, path, before)
+        before = disk.read_whole(path, files.LARGEST_EDITABLE, "replaced")
+        disk.check_read(state, path, before)
         try:
-            old = files.decode(before)
+            old = decode(before)
         except FileFault:
             old = Text("", "utf-8", b"", "\n")
         after = old.encoded(content) if old.text else _encode(content)
@@ -81,13 +79,16 @@ class Write(FileTool):
             if fault is not None:
                 raise FileFault(fault)
             change = self._change(path, content, _agent_state)
-            files.replace_file(path, change.after, expected=change.before)
-            files.remember(_agent_state, path, files.fingerprint(path, change.after))
+            names = disk.other_names(path)
+            folders = disk.replace_file(path, change.after, expected=change.before, new=change.before is None)
+            change = replace(change, folders=folders)
+            disk.remember(_agent_state, path, disk.written(path, change.after))
         except FileFault as fault:
             return files.failed(fault)
         lines = content.count("\n") + (not content.endswith("\n") and bool(content))
         verb = "Created" if change.before is None else "Replaced"
-        chunk = ToolChunk.of(f"{verb} {file_path}, {lines} line{'' if lines == 1 else 's'}.", ToolResultState.SUCCESS)
+        text = f"{verb} {file_path}, {lines} line{'' if lines == 1 else 's'}.{names}"
+        chunk = ToolChunk.of(text, ToolResultState.SUCCESS)
         chunk.metadata["diff"] = change.diff
         return chunk.with_value(change)
 
@@ -97,10 +98,3 @@ def _encode(content: str) -> bytes:
         return content.encode()
     except UnicodeEncodeError:
         raise FileFault("the content holds half of a surrogate pair, which is no character.") from None
-
-
-def _read(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as fault:
-        raise FileFault(f"{path!r} can't be read: {fault.strerror or fault}.") from None

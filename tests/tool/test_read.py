@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -219,3 +221,63 @@ def test_a_path_that_leads_elsewhere_since_it_was_judged_is_not_read(
     assert isinstance(chunk, ToolChunk)
     assert chunk.state is ToolResultState.ERROR
     assert "leads to" in text(chunk)
+
+
+def test_a_window_in_ten_gigabytes_costs_the_window(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.txt"
+    with path.open("wb") as file:
+        file.write(b"".join(b"line %d\n" % at for at in range(1, 1_001)))
+        file.truncate(10 * 2**30)
+    program = (
+        "import asyncio, resource, sys; from nbtoolkit.tool.read import Read\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "chunk = asyncio.run(Read()(file_path=sys.argv[1], offset=990, limit=50))\n"
+        "print(chunk.content[0].text)\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True, timeout=60)
+    lines = said.stdout.splitlines()
+    assert lines[0].split() == ["990", "line", "990"]
+    assert lines[10].split() == ["1000", "line", "1000"]
+    assert int(lines[-1]) < 100
+
+
+def test_a_line_that_lies_too_far_is_given_up_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbtoolkit.tool import read as reading
+
+    path = tmp_path / "long.txt"
+    path.write_bytes(b"x\n" * 3_000_000)
+    monkeypatch.setattr(reading, "LONGEST_SKIP", -1.0)
+    assert "lies too far" in text(read(path, offset=2_900_000))
+    assert "     1\tx" in text(read(path, limit=1))
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_held_for_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nbtoolkit.tool import read as reading
+    from nbtoolkit.tool.write import Write
+
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    state = AgentState()
+    shown = reading._by_kind
+
+    def changed(*arguments: Any) -> Any:
+        chunk = shown(*arguments)
+        path.write_text("theirs, and longer\n")
+        return chunk
+
+    monkeypatch.setattr(reading, "_by_kind", changed)
+    asyncio.run(Read()(file_path=str(path), _agent_state=state))
+    chunk = asyncio.run(Write()(file_path=str(path), content="mine\n", _agent_state=state))
+    assert isinstance(chunk, ToolChunk)
+    assert path.read_text() == "theirs, and longer\n"
+
+
+def test_an_image_of_too_many_pixels_is_made_smaller_however_few_bytes_it_has(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    path = tmp_path / "wide.png"
+    image.new("1", (9_000, 20)).save(path)
+    chunk = read(path)
+    assert "made smaller" in text(chunk)

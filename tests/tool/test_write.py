@@ -258,9 +258,92 @@ def test_a_kill_in_the_middle_leaves_the_old_file_or_the_new_one(tmp_path: Path)
 
 
 def test_writing_where_a_folder_became_a_link_is_refused(tmp_path: Path) -> None:
-    from nbtoolkit.tool.files import replace_file
+    from nbtoolkit.tool.disk import replace_file
 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "folder").symlink_to("elsewhere")
     with pytest.raises(FileFault, match="became a link"):
         replace_file(str(tmp_path / "folder" / "a.txt"), b"x")
+
+
+def test_undo_takes_the_folders_back_that_the_call_made_unless_something_else_lies_there(tmp_path: Path) -> None:
+    first = call(Write(), tmp_path / "a" / "b" / "c.txt", content="x").value
+    second = call(Write(), tmp_path / "a" / "d.txt", content="x").value
+    assert isinstance(first, FileChange)
+    assert isinstance(second, FileChange)
+    assert first.folders == (str(tmp_path / "a"), str(tmp_path / "a" / "b"))
+    first.undo()
+    assert [each.name for each in tmp_path.rglob("*")] == ["a", "d.txt"]
+    second.undo()
+    assert list((tmp_path / "a").iterdir()) == []
+
+
+def test_a_file_that_somebody_else_creates_at_the_last_moment_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nbtoolkit.tool import disk
+
+    path = tmp_path / "new.txt"
+    fill = disk._fill
+
+    def filled(*arguments: Any) -> None:
+        fill(*arguments)
+        path.write_text("theirs\n")
+
+    monkeypatch.setattr(disk, "_fill", filled)
+    assert "created by somebody else" in text(call(Write(), path, content="mine\n"))
+    assert path.read_text() == "theirs\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["new.txt"]
+
+
+def test_an_edit_made_between_the_look_and_the_write_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbtoolkit.tool import disk
+
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    fill = disk._fill
+
+    def filled(*arguments: Any) -> None:
+        fill(*arguments)
+        path.write_text("old and theirs\n")
+
+    monkeypatch.setattr(disk, "_fill", filled)
+    assert "changed by somebody else" in text(call(Edit(), path, old_string="old", new_string="new"))
+    assert path.read_text() == "old and theirs\n"
+
+
+def test_a_folder_moved_away_during_the_write_gets_the_file_and_not_what_took_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nbtoolkit.tool import disk
+
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    fill = disk._fill
+
+    def filled(*arguments: Any) -> None:
+        fill(*arguments)
+        (tmp_path / "folder").rename(tmp_path / "moved")
+        (tmp_path / "folder").symlink_to("elsewhere")
+
+    monkeypatch.setattr(disk, "_fill", filled)
+    disk.replace_file(str(tmp_path / "folder" / "a.txt"), b"x")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert (tmp_path / "moved" / "a.txt").read_bytes() == b"x"
+
+
+def test_other_names_of_a_file_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    os.link(path, tmp_path / "b.txt")
+    assert "hard links" in text(call(Edit(), path, old_string="old", new_string="new"))
+    assert (tmp_path / "b.txt").read_text() == "old\n"
+
+
+def test_a_new_file_is_as_open_as_the_process_says(tmp_path: Path) -> None:
+    mask = os.umask(0o027)
+    try:
+        call(Write(), tmp_path / "a.txt", content="x")
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o640

@@ -1,0 +1,330 @@
+"""Files on the disk: opened for what they were judged to be, known again, replaced in one step, put back.
+
+A path that was judged is opened without following a link in its last part, and what was opened is looked at once more;
+folders are held open while a file in them is replaced. So what was approved is what is touched, whoever moves things
+about in the meantime.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from nbtoolkit.tool.diffs import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nbtoolkit.state import AgentState
+
+__all__ = [
+    "FileChange",
+    "FileFault",
+    "check_read",
+    "fingerprint",
+    "opened",
+    "other_names",
+    "read_whole",
+    "remember",
+    "replace_file",
+    "written",
+]
+
+# Hashing more than this on every read would cost more than it tells.
+LARGEST_HASHED = 8 * 1024 * 1024
+
+_CLOSED = getattr(os, "O_CLOEXEC", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_HELD = os.rename in os.supports_dir_fd and os.stat in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")
+
+
+class FileFault(Exception):  # noqa: N818 - becomes a result that the model reads
+    """Why a file can't be read or written as asked; written for the model."""
+
+
+# --------------------------------------------------------------------------------------------------------- reading
+def opened(path: str) -> IO[bytes]:
+    """Open a resolved path to read, refusing what is no ordinary file or has become a link since."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | _CLOSED)
+    except FileNotFoundError:
+        raise FileFault(f"{path!r} doesn't exist.{_similar(path)}") from None
+    except OSError as fault:
+        raise FileFault(f"{path!r} can't be opened: {fault.strerror or fault}.") from None
+    try:
+        kind = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(kind):
+            raise FileFault(f"{path!r} is a folder. Use Glob to list it.")
+        if not stat.S_ISREG(kind):
+            raise FileFault(f"{path!r} is no ordinary file (a device, a pipe or a socket), so it isn't read.")
+        if not _still(descriptor, path):
+            raise FileFault(f"{path!r} was replaced while it was being opened. Nothing was read; call again.")
+        return os.fdopen(descriptor, "rb", buffering=0)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+        raise
+
+
+def _still(descriptor: int, path: str) -> bool:
+    """Whether a descriptor is what its path says; Linux tells."""
+    link = f"/proc/self/fd/{descriptor}"
+    return not os.path.lexists(link) or os.readlink(link) in (path, f"{path} (deleted)")  # noqa: PTH115
+
+
+def _similar(path: str) -> str:
+    folder, name = os.path.split(path)
+    try:
+        names = [entry.name for _, entry in zip(range(2_000), os.scandir(folder), strict=False)]
+    except OSError:
+        return f" The folder {folder!r} doesn't exist either." if not os.path.isdir(folder) else ""  # noqa: PTH112
+    close = difflib.get_close_matches(name, names, n=3)
+    return f" There is {', '.join(map(repr, close))} beside it." if close else ""
+
+
+def read_whole(path: str, most: int, what: str) -> bytes:
+    """All of a resolved path; a FileFault, with ``what`` isn't done then, for one of more than ``most`` bytes."""
+    with opened(path) as file:
+        pieces = [file.read(most + 1)]
+        while pieces[-1] and sum(map(len, pieces)) <= most:
+            pieces.append(file.read(most + 1))
+    data = b"".join(pieces)
+    if len(data) > most:
+        raise FileFault(f"{path!r} is larger than {most // 2**20} MB, so it isn't {what} as text.")
+    return data
+
+
+# ------------------------------------------------------------------------------------------------------ known again
+def fingerprint(file: IO[bytes], since: os.stat_result) -> dict[str, Any]:
+    """What an open file is known by, whose content was shown: size, time, and its hash where that is cheap.
+
+    One that changed ``since`` is known by nothing: what was shown may not be what is there, so nothing may build on it.
+    """
+    data = None
+    if since.st_size <= LARGEST_HASHED:
+        file.seek(0)
+        data = file.read(LARGEST_HASHED + 1)
+    now = os.fstat(file.fileno())
+    if (now.st_size, now.st_mtime_ns) != (since.st_size, since.st_mtime_ns):
+        return {"size": -1, "mtime_ns": -1}
+    return _known(now, data)
+
+
+def written(path: str, data: bytes) -> dict[str, Any]:
+    """What a file is known by into which ``data`` was just written."""
+    return _known(os.stat(path, follow_symlinks=False), data)  # noqa: PTH116
+
+
+def _known(info: os.stat_result, data: bytes | None) -> dict[str, Any]:
+    known: dict[str, Any] = {"size": info.st_size, "mtime_ns": info.st_mtime_ns}
+    if data is not None and len(data) <= LARGEST_HASHED:
+        known["sha256"] = hashlib.sha256(data).hexdigest()
+    return known
+
+
+def remember(state: AgentState | None, path: str, known: dict[str, Any]) -> None:
+    """Note that a file was read in this conversation."""
+    if state is not None:
+        state.tool_context.read_files[path] = known
+
+
+def check_read(state: AgentState | None, path: str, data: bytes) -> None:
+    """A FileFault where a file wasn't read in this conversation, or isn't what was read."""
+    if state is None:
+        return
+    known = state.tool_context.read_files.get(path)
+    if known is None:
+        raise FileFault(f"{path!r} has not been read yet in this conversation. Read it first, then write to it.")
+    if "sha256" in known:
+        same = known["sha256"] == hashlib.sha256(data).hexdigest()
+    else:
+        info = os.stat(path)  # noqa: PTH116
+        same = (known.get("size"), known.get("mtime_ns")) == (info.st_size, info.st_mtime_ns)
+    if not same:
+        raise FileFault(
+            f"{path!r} has changed since it was read, by the person or another program. Read it again first."
+        )
+
+
+# --------------------------------------------------------------------------------------------------------- writing
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What one call did to one file; the value of Write's and Edit's result. ``undo`` takes it back."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+    diff: str
+    left_out: int = 0
+    """Lines of the difference that are not in ``diff``, as too many to review."""
+    folders: tuple[str, ...] = ()
+    """The folders that the call made, outermost first."""
+
+    def undo(self) -> str:
+        """Put the file back as it was; a FileFault where somebody changed it since."""
+        try:
+            now: bytes | None = Path(self.path).read_bytes()
+        except FileNotFoundError:
+            now = None
+        if now != self.after:
+            raise FileFault(
+                f"{_from_here(self.path)!r} has changed since that call, so taking the call back would lose the later change."
+            )
+        if self.before is not None:
+            replace_file(self.path, self.before, expected=self.after)
+            return f"restored {_from_here(self.path)}"
+        os.unlink(self.path)  # noqa: PTH108
+        for folder in reversed(self.folders):
+            # One that holds something else by now stays.
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)  # noqa: PTH106
+        return f"removed {_from_here(self.path)}, which the call had made"
+
+    def __repr__(self) -> str:
+        added, removed = counted(self.diff)
+        return f"<change of {os.path.basename(self.path)}: {added} added, {removed} removed>"  # noqa: PTH119
+
+
+def other_names(path: str) -> str:
+    """A word about a file's other names: they go on naming what it was."""
+    try:
+        many = os.stat(path).st_nlink > 1  # noqa: PTH116
+    except OSError:
+        return ""
+    return " It had other names (hard links); they keep the old content." if many else ""
+
+
+def _from_here(path: str) -> str:
+    """The path as it is written in this folder: what is printed is the same on every machine."""
+    with contextlib.suppress(OSError):
+        return path.removeprefix(os.path.join(os.path.realpath(os.getcwd()), ""))  # noqa: PTH109, PTH118
+    return path
+
+
+def replace_file(path: str, data: bytes, *, expected: bytes | None = None, new: bool = False) -> tuple[str, ...]:
+    """Write a resolved path in one step: whoever looks, or kills this process, finds the old file or the new one.
+
+    Mode and, where it can, owner are kept. ``expected`` is what must stand there just before; with ``new`` nothing may.
+    Gives the folders that it had to make, outermost first.
+    """
+    folder, name = os.path.split(path)
+    try:
+        made = _make(folder)
+        with _held(folder) as holder:
+            old = _look(name, holder)
+            if old is not None and new:
+                raise FileFault(f"{path!r} was created by somebody else just now. Read it first.")
+            if old is not None and not stat.S_ISREG(old.st_mode):
+                raise FileFault(f"{path!r} is no ordinary file, so it isn't replaced.")
+            temporary = f".nbtoolkit-{secrets.token_hex(8)}.tmp"
+            try:
+                _fill(temporary, data, old, holder)
+                if expected is not None and _content(name, holder) != expected:
+                    raise FileFault(f"{path!r} was changed by somebody else just now. Read it again first.")
+                _put(temporary, name, holder, new=new)
+            except FileExistsError:
+                raise FileFault(f"{path!r} was created by somebody else just now. Read it first.") from None
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(_at(temporary, holder), dir_fd=holder.descriptor)
+    except OSError as fault:
+        raise FileFault(f"{path!r} can't be written: {fault.strerror or fault}.") from None
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """A folder that is held open, so that names in it can't come to mean others; where that can't be done, its path."""
+
+    folder: str
+    descriptor: int | None
+
+
+@contextlib.contextmanager
+def _held(folder: str) -> Iterator[_Holder]:
+    changed = FileFault(f"{folder!r} became a link while it was written to. Nothing was written; call again.")
+    if not _HELD:
+        if os.path.realpath(folder) != folder:
+            raise changed
+        yield _Holder(folder, None)
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _CLOSED)
+    try:
+        if os.path.realpath(folder) != folder or not _still(descriptor, folder):
+            raise changed
+        yield _Holder(folder, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make(folder: str) -> tuple[str, ...]:
+    """Make a folder and those that it lies in; those that weren't there."""
+    missing: list[str] = []
+    at = folder
+    while at and not os.path.lexists(at):
+        missing.append(at)
+        at = os.path.dirname(at)  # noqa: PTH120
+    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    return tuple(reversed(missing))
+
+
+def _at(name: str, holder: _Holder) -> str:
+    return name if holder.descriptor is not None else os.path.join(holder.folder, name)  # noqa: PTH118
+
+
+def _look(name: str, holder: _Holder) -> os.stat_result | None:
+    try:
+        return os.stat(_at(name, holder), dir_fd=holder.descriptor, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _content(name: str, holder: _Holder) -> bytes | None:
+    try:
+        with os.fdopen(
+            os.open(_at(name, holder), os.O_RDONLY | _NO_LINK | _CLOSED, dir_fd=holder.descriptor), "rb"
+        ) as f:
+            return f.read()
+    except FileNotFoundError:
+        return None
+
+
+def _fill(temporary: str, data: bytes, old: os.stat_result | None, holder: _Holder) -> None:
+    """Write the new file beside the old one, all of it, and give it the old one's mode and owner."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _CLOSED
+    # A new file gets what the process's mask leaves; a secret one is never readable to others, not for a moment.
+    descriptor = os.open(_at(temporary, holder), flags, 0o666 if old is None else 0o600, dir_fd=holder.descriptor)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        if old is not None:
+            if hasattr(os, "fchown") and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(OSError):
+                    os.fchown(file.fileno(), old.st_uid, old.st_gid)
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+        os.fsync(file.fileno())
+
+
+def _put(temporary: str, name: str, holder: _Holder, *, new: bool) -> None:
+    """Give the file its name; one that is new must not take another's place, even by a hair."""
+    source, target, at = _at(temporary, holder), _at(name, holder), holder.descriptor
+    if new and hasattr(os, "link"):
+        try:
+            os.link(source, target, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+        except FileExistsError:
+            raise
+        except (OSError, NotImplementedError):
+            # This file system has no second names: a look just before must do.
+            if _look(name, holder) is not None:
+                raise FileExistsError from None
+        else:
+            return
+    os.replace(source, target, src_dir_fd=at, dst_dir_fd=at)
