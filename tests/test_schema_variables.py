@@ -86,8 +86,11 @@ def test_the_function_gets_the_object_and_the_json_keeps_the_name(notebook: Note
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("frames", "no variable named 'frames'; near: frame"),
-        ("number", "it holds a int, not a Frame; these hold one: frame"),
+        ("frames", "no variable named 'frames'; near: frame; these hold one: frame"),
+        (
+            "number",
+            "expected the name of a variable that holds a Frame (it holds an int, not a Frame; these hold one: frame)",
+        ),
         ("_private", "only a public variable's plain name"),
         ("__name__", "only a public variable's plain name"),
         ("In", "only a public variable's plain name"),

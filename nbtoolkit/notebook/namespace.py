@@ -58,7 +58,7 @@ class NotebookVariables:
             return public[name]
         except KeyError:
             close = difflib.get_close_matches(name, public, n=3)
-            hint = f"; near it are {', '.join(close)}" if close else ""
+            hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
             raise LookupError(f"the notebook has no variable {name!r}{hint}") from None
 
     def result(self, number: int) -> Any:

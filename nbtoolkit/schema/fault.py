@@ -11,6 +11,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nbtoolkit.schema.variables import NAME_OF_VARIABLE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -128,6 +130,8 @@ def choices_of(nodes: list[dict[str, Any]]) -> list[Any]:
     return choices
 
 
+# What a schema can only call a string.
+_VARIABLE = re.compile(rf"{NAME_OF_VARIABLE} holding (an? [\w.]+)")
 _LIMITS = (
     ("minimum", "≥ {}"), ("exclusiveMinimum", "> {}"), ("maximum", "≤ {}"), ("exclusiveMaximum", "< {}"),
     ("multipleOf", "a multiple of {}"), ("minLength", "at least {} characters"), ("maxLength", "at most {} characters"),
@@ -147,6 +151,8 @@ def describe(root: dict[str, Any], nodes: list[dict[str, Any]], depth: int = 0) 
         if "enum" in node or "const" in node or kind is None:
             continue
         text = kind if isinstance(kind, str) else " or ".join(str(k) for k in kind)
+        if kind == "string" and (held := _VARIABLE.search(str(node.get("description", "")))):
+            text = f"the name of a variable that holds {held[1]}"
         if kind == "array" and depth < 2 and (inner := describe(root, _unfold(root, [node.get("items")]), depth + 1)):
             text += f" of {inner}"
         if limits := [form.format(node[key]) for key, form in _LIMITS if key in node]:

@@ -124,6 +124,10 @@ def _text(error: LookupError) -> str:
     return error.args[0] if error.args and isinstance(error.args[0], str) and " " in error.args[0] else ""
 
 
+def _a(name: str) -> str:
+    return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 class Variable:
     """Metadata for ``Annotated``: JSON holds a variable's name, Python gets its object, an instance of ``kind``."""
 
@@ -144,19 +148,19 @@ class Variable:
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: Any) -> dict[str, Any]:
         """Pydantic's hook for the JSON schema."""
-        name = type_name(self.kind)
-        article = "an" if name[:1] in "AEIOUaeiou" else "a"
-        return {"type": "string", "description": f"{NAME_OF_VARIABLE} holding {article} {name}"}
+        return {"type": "string", "description": f"{NAME_OF_VARIABLE} holding {_a(type_name(self.kind))}"}
 
     def _validate(self, value: Any, info: core_schema.ValidationInfo) -> Any:
         found = self._find(value)
         if not self._fits(found):
-            holders = self._holders()
-            hint = f"; these hold one: {', '.join(holders[:10])}" if holders else ""
-            raise _fault(f"it holds a {type_name(type(found))}, not a {type_name(self.kind)}{hint}")
+            raise _fault(f"it holds {_a(type_name(type(found)))}, not {_a(type_name(self.kind))}{self._hint()}")
         if isinstance(info.context, list):
             info.context.append(found)
         return found
+
+    def _hint(self) -> str:
+        holders = self._holders()
+        return f"; these hold one: {', '.join(holders[:10])}" if holders else ""
 
     def _holders(self) -> list[str]:
         kind = typing.get_origin(self.kind) or self.kind
@@ -183,7 +187,9 @@ class Variable:
         try:
             found = _resolver.lookup(value)
         except LookupError as error:
-            raise _fault(_text(error) or f"no variable named {value!r}") from None
+            said = _text(error) or f"no variable named {value!r}"
+            # The nearest name is worth more than a list of all.
+            raise _fault(said if "did you mean" in said else said + self._hint()) from None
         if isinstance(found, types.ModuleType):
             raise _fault("it is a module")
         return found
