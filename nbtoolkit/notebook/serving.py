@@ -89,6 +89,7 @@ class Serving:
         self.server = HTTPServer(
             session.toolkit, host=host, port=port, runner=KernelRunner(self._visitors), name=NAME
         ).start()
+        self.server.service.on_client = lambda _: self._visitors.soon(self.hide)
         self._events.register("post_run_cell", self._cell_ended)
 
     def _cell_ended(self, result: Any) -> None:  # noqa: ARG002 - IPython passes it

@@ -25,7 +25,7 @@ from nbtoolkit.state import AgentState, ToolContext
 from nbtoolkit.tool import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import mcp_types
     from mcp.server import Server
@@ -84,6 +84,8 @@ class Service:
         self._locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
         self._groups = frozenset(toolkit.state.tool_context.activated_groups)
         self._told: Any = None
+        # Is told, in the server's thread, of the name of each client that comes.
+        self.on_client: Callable[[str], None] | None = None
         self._bus: Any = None
 
     # ------------------------------------------------------------------ the SDK's server
@@ -141,6 +143,8 @@ class Service:
         if client is None:
             client = self._clients[key] = _Client(name, self._new_state())
             self._forget()
+            if self.on_client is not None:
+                self.on_client(name)
         self._clients.move_to_end(key)
         if session_id is not None or headers is None:
             client.session = ctx.session

@@ -19,6 +19,7 @@ from nbtoolkit.notebook.scheduling.inbox import inbox
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
     from contextvars import Context
 
     from nbtoolkit.notebook.scheduling.kernel import Message
@@ -81,6 +82,10 @@ class Visitors:
         if turning is not None:
             with contextlib.suppress(RuntimeError):  # the wait has just ended
                 turning.call_soon_threadsafe(self._pass, visitor)
+
+    def soon(self, act: Callable[[], None]) -> None:
+        """Have something short done on the main thread when it is free; from any thread."""
+        self._loop.call_soon_threadsafe(act)
 
     def leave(self, visitor: Visitor) -> None:
         """It has ended, or was taken back; from any thread."""

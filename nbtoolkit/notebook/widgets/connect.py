@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["ConnectCard", "ways"]
 
 # One click marks all of it.
-_COPY = "<style>.nbtk pre.nbtk-copy{user-select:all;cursor:copy}</style>"
+_COPY = "<style>.nbtk pre.nbtk-copy{user-select:all;cursor:copy;margin:0 0 8px}</style>"
 
 
 def ways(name: str, url: str, headers: Mapping[str, str], stdio: Sequence[str]) -> list[tuple[str, str]]:
@@ -37,13 +37,14 @@ class ConnectCard:
     def __init__(self, tools: int, lines: Sequence[tuple[str, str]], done: Callable[[], object]) -> None:
         self._kit = kit = Kit()
         title = f'<div class="nbtk-title">{count(tools, "tool")} for MCP clients</div>'
-        meta = '<div class="nbtk-meta">Click a line to mark all of it, and copy it to the client.</div>'
+        meta = '<div class="nbtk-meta">A click marks the whole line, to be copied to the client.</div>'
         head = kit.box("nbtk-head", [kit.html(SHEET + _COPY + title + meta)], row=True)
         parts = "".join(
-            f'<p class="nbtk-soft">{visible(name)}</p><pre class="nbtk-code nbtk-copy" tabindex="0">{visible(text)}</pre>'
-            for name, text in lines
+            f"<details{'' if number else ' open'}><summary>{visible(name)}</summary>"
+            f'<pre class="nbtk-code nbtk-copy" tabindex="0">{visible(text)}</pre></details>'
+            for number, (name, text) in enumerate(lines)
         )
-        said = "The token is shown here only and is not saved; %toolkit serve shows it again."
+        said = "The token is shown here only and is not saved. This goes when a client connects; %toolkit serve shows it again."
         body = kit.box("nbtk-body", [kit.html(f'{parts}<p class="nbtk-note">{said}</p>')])
         button = kit.button("Done", "with connecting", "64px", done)
         foot = kit.box("nbtk-foot", [kit.box("nbtk-row", [button], row=True)])
