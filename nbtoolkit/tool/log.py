@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.rule import PermissionBehavior
-from nbtoolkit.redact import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -201,6 +200,9 @@ class CallLog:
 
     def _rows(self) -> list[dict[str, Any]]:
         """The entries as what may leave this process: without secrets."""
+        # Loaded when first used: its patterns cost as much as all else here.
+        from nbtoolkit.redact import Redactor
+
         hide = Redactor()
         return [hide.value(entry.to_dict()) for entry in self]
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.exception import ToolkitWarning
 from nbtoolkit.schema.frozen import FrozenDict, freeze
-from nbtoolkit.tool.limits import LIMITS, STRICT, Fitted, SchemaNote, fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from nbtoolkit.tool.base import ToolBase
+    from nbtoolkit.tool.limits import Fitted, SchemaNote
 
 __all__ = ["FORMATS", "Form", "SchemaCache", "form_of"]
 
@@ -84,7 +84,11 @@ FORMATS: dict[str, Form] = {
 
 def form_of(name: str, *, strict: bool = False) -> Form:
     """The form of that name; ValueError that lists those that there are, or that have a strict mode."""
-    known = STRICT if strict else FORMATS
+    known: Iterable[str] = FORMATS
+    if strict:
+        from nbtoolkit.tool.limits import STRICT
+
+        known = STRICT
     if name not in known:
         what = "schema format with a strict mode" if strict else "schema format"
         raise ValueError(f"{name!r} is no {what}; expected one of {', '.join(known)}")
@@ -131,6 +135,8 @@ class SchemaCache:
     def notes(self, tools: Sequence[ToolBase], form: Form, *, strict: bool = False) -> list[SchemaNote]:
         """What had to be changed of the tools in that form."""
         notes = [note for fitted in self._listing(tools, form, strict=strict).fitted for note in fitted.notes]
+        from nbtoolkit.tool.limits import LIMITS, STRICT, SchemaNote
+
         limits = (STRICT if strict else LIMITS)[form.name]
         if limits.max_tools is not None and len(tools) > limits.max_tools:
             text = f"{limits.provider} takes {limits.max_tools} tools in one request; switch groups off"
@@ -166,6 +172,8 @@ class SchemaCache:
         held = self._fitted.setdefault((form.name, strict), {})
         if id(tool) not in held:
             name, description, own = self._parts(tool)
+            from nbtoolkit.tool.limits import fit
+
             fitted = fit(name, own, form.name, strict=strict)
             parameters = own if fitted.parameters is own else freeze(fitted.parameters)
             held[id(tool)] = ((fitted.name, description, parameters), fitted)
