@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nbtoolkit.notebook import tables
+from nbtoolkit.notebook import serving, tables
 from nbtoolkit.notebook.actions import action
 from nbtoolkit.notebook.command import CommandError
 from nbtoolkit.notebook.exports import FORMATS, export
@@ -49,10 +49,17 @@ def replay(session: Session, command: Command) -> None:
 
 @action("stop")
 def stop(session: Session, command: Command) -> None:  # noqa: ARG001 - every action takes both
-    """End recording or replaying."""
+    """End recording, replaying and serving."""
     tape = session.toolkit.tape
+    served = serving.stop()
+    if served:
+        session.say(serving.STOPPED)
     if tape is None:
-        raise CommandError("nothing is recorded or replayed; begin with %toolkit record PATH or %toolkit replay PATH")
+        if not served:
+            raise CommandError(
+                "nothing is recorded, replayed or served; begin with %toolkit record PATH, replay PATH or serve"
+            )
+        return
     with mistakes():
         tape.stop()
     session.show(tables.message(_told(tape)))

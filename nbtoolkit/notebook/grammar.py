@@ -212,7 +212,7 @@ _TABLE = (
         kinds=("cassette",),
         example="replay penguins.cassette.jsonl",
     ),
-    Spec("stop", "", "End recording or replaying, and say what was kept or never asked for."),
+    Spec("stop", "", "End recording, replaying and serving; say what was kept or never asked for."),
     Spec(
         "export",
         "FORMAT [PATH]",

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from nbtoolkit.notebook.widgets.connect import ConnectCard
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["access", "current", "stop"]
+__all__ = ["STOPPED", "access", "current", "stop"]
 
+STOPPED = "No tools are served any more."
 VIEW = "application/vnd.jupyter.widget-view+json"
 LOCAL = "127.0.0.1"
 NAME = "notebook"
@@ -213,7 +214,7 @@ def stop_serving(session: Session, command: Command) -> None:  # noqa: ARG001 - 
     """Stop serving."""
     if not stop():
         raise CommandError("nothing is served; %toolkit serve starts it")
-    session.say("No tools are served any more.")
+    session.say(STOPPED)
 
 
 def _stdio() -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from nbtoolkit.agents.serving import HTTPServer, serve
+from nbtoolkit.mcp import HttpMCPConfig, MCPClient
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, URLSource
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
 from nbtoolkit.tool.function import FunctionTool
@@ -262,3 +263,27 @@ def test_stop_ends_calls_under_way_and_gives_the_port_back(toolkit: Toolkit) -> 
     with serve(toolkit, port=server.port) as again:
         assert again.port == server.port
         assert again.token != server.token
+
+
+def test_our_own_client_attaches_a_served_toolkit_like_any_server(server: HTTPServer) -> None:
+    async def attach() -> tuple[list[str], Any, bool, str]:
+        client = MCPClient(
+            name="other",
+            is_stateful=True,
+            mcp_config=HttpMCPConfig(url=server.url, headers=server.headers),
+            trust_annotations=True,
+        )
+        await client.connect()
+        try:
+            here = Toolkit(mcps=[client])
+            tools = await client.list_tools()
+            response = await here.call("mcp__other__point", x=4)
+            refused = await here.call("mcp__other__add", a=1)
+            return [tool.name for tool in tools], response.value, tools[1].is_read_only, refused.text
+        finally:
+            await client.close()
+
+    names, value, is_read_only, refused = asyncio.run(attach())
+    assert names[:2] == ["mcp__other__add", "mcp__other__point"]
+    assert (value, is_read_only) == ({"x": 4, "y": 0}, True)
+    assert "obody is there to answer" in refused
