@@ -6,6 +6,7 @@ Bounded: the oldest entries go when ``maxlen`` is reached, and the count of thos
 from __future__ import annotations
 
 import json
+import sys
 from collections import deque
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,10 @@ __all__ = ["CallLog", "LogEntry", "Results"]
 
 # A day of a busy agent; an entry holds its arguments and no result, about 1 kB.
 MAX_ENTRIES = 10_000
-# Values are kept alive for later cells, so they are fewer than the entries that tell of them.
+# Values are kept alive for later cells, so they are fewer than the entries that tell of them, and no more bytes than
+# a notebook's machine can spare. The newest is kept whatever its size: it is somebody's `_` as well.
 MAX_RESULTS = 200
+MAX_RESULT_BYTES = 2_000_000_000
 
 _SCOPE_WORDS = {
     "cell": "for the rest of this cell",
@@ -227,21 +230,39 @@ _EMPTY = (
 
 
 class Results:
-    """The Python objects that calls returned, by call number; the oldest go first."""
+    """The Python objects that calls returned, by call number; the oldest go first.
 
-    def __init__(self, maxlen: int = MAX_RESULTS) -> None:
+    ``size`` is what they take, in bytes, as far as that can be told without looking through them.
+    """
+
+    def __init__(self, maxlen: int = MAX_RESULTS, max_bytes: int = MAX_RESULT_BYTES) -> None:
         self._values: dict[int, Any] = {}
+        self._sizes: dict[int, int] = {}
         self._maxlen = maxlen
+        self._max_bytes = max_bytes
+        self.size = 0
 
     def keep(self, number: int, value: object) -> None:
         """Hold the value of one call."""
-        self._values[number] = value
-        if len(self._values) > self._maxlen:
-            self._values.pop(next(iter(self._values)))
+        values = self._values
+        values[number] = value
+        if type(value) not in _SMALL:
+            size = self._sizes[number] = _size(value)
+            self.size += size
+            while self.size > self._max_bytes and len(values) > 1:
+                self._drop(next(iter(values)))
+        if len(values) > self._maxlen:
+            self._drop(next(iter(values)))
+
+    def _drop(self, number: int) -> None:
+        del self._values[number]
+        self.size -= self._sizes.pop(number, 0)
 
     def clear(self) -> None:
         """Let all values go."""
         self._values.clear()
+        self._sizes.clear()
+        self.size = 0
 
     def __len__(self) -> int:
         return len(self._values)
@@ -261,3 +282,28 @@ class Results:
 
     def __repr__(self) -> str:
         return "Results(" + ", ".join(f"{n}: {type(v).__name__}" for n, v in self._values.items()) + ")"
+
+
+_SMALL = frozenset({bool, int, float, type(None)})
+_BUILT_IN = frozenset({str, bytes, list, dict, tuple, set})
+# What an object's library knows at once, and how it is asked.
+_ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("nbytes", {}),
+    ("memory_usage", {"deep": False}),
+    ("estimated_size", {}),
+)
+
+
+def _size(value: Any) -> int:
+    """An object's bytes, as far as it or its library knows them at once."""
+    if type(value) not in _BUILT_IN:
+        for name, arguments in _ASKED:
+            try:
+                told: Any = getattr(value, name, None)
+                if told is None:
+                    continue
+                told = told(**arguments) if callable(told) else told
+                return max(0, int(told.sum() if hasattr(told, "sum") else told))
+            except Exception:  # noqa: BLE001, S112 - somebody's own attribute of that name
+                continue
+    return sys.getsizeof(value, 0)

@@ -1,0 +1,57 @@
+"""The journal's bounds: how many values are kept, and how large they may be together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from nbtoolkit.tool.log import Results
+
+
+class Odd:
+    """Says nonsense of its size."""
+
+    nbytes = "many"
+
+    def memory_usage(self) -> int:
+        raise TypeError("deep is wanted")
+
+
+def test_the_oldest_values_go_when_there_are_too_many() -> None:
+    results = Results(maxlen=2)
+    for number in (1, 2, 3):
+        results.keep(number, "x")
+    assert list(results) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        (np.zeros(1_000), 8_000),
+        (pd.DataFrame({"a": np.zeros(1_000)}), 8_132),
+        (pd.Series(np.zeros(1_000)), 8_000),
+        (pl.DataFrame({"a": np.zeros(1_000)}), 8_000),
+        ("x" * 1_000, 1_049),
+    ],
+)
+def test_large_values_are_bounded_together_and_the_newest_is_kept(value: Any, size: int) -> None:
+    results = Results(max_bytes=size * 2 + 200)
+    for number in (1, 2, 3):
+        results.keep(number, value)
+    assert list(results) == [2, 3]
+    assert size * 2 <= results.size <= size * 2 + 300
+    results.keep(4, np.zeros(100_000))
+    assert list(results) == [4]
+    results.clear()
+    assert results.size == 0
+
+
+def test_an_object_that_tells_nonsense_of_its_size_is_kept_all_the_same() -> None:
+    results = Results()
+    results.keep(1, Odd())
+    assert 1 in results
+    assert results.size > 0
