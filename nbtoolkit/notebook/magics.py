@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
-from nbtoolkit.notebook import cassettes, chat, logs, questions, scheduling, servers, serving, skills
+from nbtoolkit.notebook import cassettes, chat, logs, offers, questions, scheduling, servers, serving, skills
 from nbtoolkit.notebook.actions import ACTIONS
 from nbtoolkit.notebook.command import CommandError, parse
 from nbtoolkit.notebook.completion import Matcher
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ToolkitMagics", "register", "unregister"]
 
 # These enter their subcommands into the table when they are imported.
-_HOLDERS = (cassettes, chat, logs, questions, servers, serving, skills)
+_HOLDERS = (cassettes, chat, logs, offers, questions, servers, serving, skills)
 _MAGIC = re.compile(r"%%?toolkit\b")
 
 

@@ -45,14 +45,17 @@ from nbtoolkit.notebook.text import (
 )
 from nbtoolkit.notebook.title import title
 from nbtoolkit.redact import Redactor
+from nbtoolkit.tool.result import ToolResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from nbtoolkit.tool.log import LogEntry
-    from nbtoolkit.tool.result import ToolResponse
 
 __all__ = [
     "arguments_text",
     "bounded",
+    "contents",
     "explanation",
     "frame_html",
     "log_table",
@@ -171,6 +174,17 @@ def _result(response: ToolResponse, hide: Redactor) -> tuple[str, str]:
             texts.append(text)
             markups.append(markup)
     return "\n".join(texts), "".join(markups)
+
+
+def contents(parts: Iterable[tuple[str, Sequence[TextBlock | DataBlock]]]) -> dict[str, str]:
+    """Blocks under headings, shown as a result is; all of it is foreign."""
+    texts, markups, hide = [], [], Redactor()
+    for heading, blocks in parts:
+        line = one_line(hide.text(heading), 200)
+        text, markup = _result(ToolResponse(content=list(blocks)), hide)
+        texts.append(f"{visible_text(line)}\n{_indented(text)}")
+        markups.append(f'<p style="margin:0"><b>{safe(line)}</b></p>{markup}')
+    return {"text/plain": "\n".join(texts), "text/html": box("".join(markups))}
 
 
 def _text(block: TextBlock, hide: Redactor) -> tuple[str, str]:

@@ -9,6 +9,7 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from nbtoolkit.mcp.config import hidden_args
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.notebook.fields import Field, fields, others, type_words
 from nbtoolkit.notebook.text import (
@@ -232,7 +233,8 @@ def how(client: MCPClient) -> str:
         return f"{scheme}://{where.rpartition('@')[2]}{slash}{path}"
     # The folder in which a program lies differs from machine to machine; its name doesn't.
     command = str(getattr(config, "command", ""))
-    return " ".join([PurePath(command).name if "/" in command else command, *(getattr(config, "args", None) or ())])
+    words = hidden_args([command, *(getattr(config, "args", None) or ())])
+    return " ".join([PurePath(command).name if "/" in command else command, *words[1:]])
 
 
 def rules_table(rules: Iterable[PermissionRule]) -> Bundle:

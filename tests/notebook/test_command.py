@@ -126,10 +126,10 @@ def test_an_expression_is_kept_as_it_was_typed() -> None:
     [
         ("shema f", "%toolkit has no subcommand 'shema'; did you mean 'schema'? %toolkit help lists them all"),
         ("frobnicate", "%toolkit has no subcommand 'frobnicate'; %toolkit help lists them all"),
-        ("mcp", "expected %toolkit mcp add | import | list | tools | log | restart | remove"),
+        ("mcp", "expected %toolkit mcp add | import | list | tools | resources | prompts | log | restart | remove"),
         (
             "mcp lst",
-            "%toolkit mcp has no 'lst'; did you mean 'list'? expected %toolkit mcp add | import | list | tools | log | restart | remove",
+            "%toolkit mcp has no 'lst'; did you mean 'list'? expected %toolkit mcp add | import | list | tools | resources | prompts | log | restart | remove",
         ),
         ("schema", "expected %toolkit schema NAME [--format openai|openai_responses|anthropic|gemini|mcp]"),
         ("list all", "'all' is too much; expected %toolkit list"),

@@ -67,7 +67,7 @@ def offered(shell: InteractiveShell, code: str, *, ours: bool = True) -> list[st
     [
         ("%toolkit sch", ["%toolkit schema"]),
         ("%toolkit mc", ["%toolkit mcp"]),
-        ("%toolkit mcp re", ["%toolkit mcp restart", "%toolkit mcp remove"]),
+        ("%toolkit mcp re", ["%toolkit mcp resources", "%toolkit mcp restart", "%toolkit mcp remove"]),
         ("%%toolkit to", ["%%toolkit tool"]),
         ("%toolkit to", []),
         ("%toolkit call cou", ["%toolkit call count_rows"]),
