@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,6 +91,13 @@ def sweep() -> int:
         if started(owner_pid) != owner_started:
             count += _signal(os.kill, pid, KILL)
     return count
+
+
+def sweep_soon() -> threading.Thread:
+    """Sweep beside whatever is going on: it looks at every process there is."""
+    thread = threading.Thread(target=sweep, name="nbtoolkit-sweep", daemon=True)
+    thread.start()
+    return thread
 
 
 def _signal(function: object, pid: int, number: int) -> bool:

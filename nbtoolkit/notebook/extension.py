@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
-from nbtoolkit.mcp import changes, nested
+from nbtoolkit.mcp import changes, guardian, nested
 from nbtoolkit.mcp.interaction import set_host
 from nbtoolkit.notebook import magics, scheduling, serving, views
 from nbtoolkit.notebook.actions import withheld
@@ -64,6 +64,8 @@ class Extension:
             if name not in self._shell.user_ns:
                 self._shell.user_ns[name] = self._given[name] = value
         self._read_rules()
+        # Servers of kernels that were killed together with their guardian.
+        guardian.sweep_soon()
         warm()
 
     def _read_rules(self) -> None:

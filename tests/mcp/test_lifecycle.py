@@ -209,7 +209,18 @@ def test_a_process_that_ends_by_itself_leaves_no_server_and_says_nothing(tmp_pat
     asyncio.run(until(lambda: not any(map(alive, pids(file))), "the server's end"))
 
 
-def test_servers_of_a_dead_kernel_without_a_guardian_are_swept_up_at_the_next_start(tmp_path: Path) -> None:
+LOADING = """
+import threading
+from IPython.core.interactiveshell import InteractiveShell
+InteractiveShell.instance().run_line_magic("load_ext", "nbtoolkit")
+for thread in threading.enumerate():
+    if thread.name == "nbtoolkit-sweep":
+        thread.join(20)
+"""
+
+
+@pytest.mark.parametrize("at", ["the next start", "the next load"])
+def test_servers_of_a_dead_kernel_without_a_guardian_are_swept_up(tmp_path: Path, at: str) -> None:
     file = tmp_path / "pids"
     process = kernel(
         "from nbtoolkit.mcp import process; print(process._guard.pid, flush=True); time.sleep(600)",
@@ -224,7 +235,10 @@ def test_servers_of_a_dead_kernel_without_a_guardian_are_swept_up_at_the_next_st
     process.kill()
     process.communicate()
     assert all(map(alive, pids(file)))
-    kernel("pass").communicate()
+    if at == "the next start":
+        kernel("pass").communicate()
+    else:
+        subprocess.run([sys.executable, "-c", LOADING], cwd=ROOT, check=True, timeout=60)
     asyncio.run(until(lambda: not any(map(alive, pids(file))), "the sweep"))
 
 
