@@ -5,7 +5,9 @@ A folder that can't be read as a skill costs itself, with a warning that says wh
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -37,6 +39,8 @@ SKILL_FILE = "SKILL.md"
 MAX_SKILL_BYTES = 1_000_000
 # A link that leads to half the disk isn't followed to its end.
 MAX_FOLDERS = 10_000
+# A value that begins with none of the signs that mean something else than a text.
+_PLAIN = re.compile(r"^([\w-]+): +([^\s\"'|>\[{&*!%#@`].*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -122,17 +126,26 @@ def _parse(path: Path, updated_at: float, size: int) -> Skill | None:
         return None
     import yaml
 
+    fields: Any
     try:
-        fields: Any = yaml.safe_load(front)
+        fields = yaml.safe_load(front)
     except yaml.YAMLError as error:
-        _warn(f"the skill {str(path)!r} is left out: its front matter is no YAML ({' '.join(str(error).split())})")
-        return None
+        try:
+            fields = yaml.safe_load(_quoted(front))
+        except yaml.YAMLError:
+            _warn(f"the skill {str(path)!r} is left out: its front matter is no YAML ({' '.join(str(error).split())})")
+            return None
     fields = fields if isinstance(fields, dict) else {}
     missing = [name for name in ("name", "description") if not fields.get(name)]
     if missing:
         _warn(f"the skill {str(path)!r} is left out: its front matter lacks {' and '.join(missing)}")
         return None
     return Skill(str(fields["name"]).strip(), str(fields["description"]).strip(), str(path.parent), body, updated_at)
+
+
+def _quoted(front: str) -> str:
+    """Front matter with its plain one-line values in quotes: people write colons into a description."""
+    return _PLAIN.sub(lambda line: f"{line[1]}: {json.dumps(line[2].rstrip(), ensure_ascii=False)}", front)
 
 
 def _split(text: str) -> tuple[str | None, str]:

@@ -60,6 +60,14 @@ def test_a_broken_skill_costs_itself_with_a_warning(tmp_path: Path, text: bytes,
         assert [skill.name for skill in skills(LocalSkillLoader(tmp_path, scan_subdir=True))] == ["plots"]
 
 
+def test_a_colon_in_a_description_does_no_harm(tmp_path: Path) -> None:
+    front = "name: plots\ndescription: Use this when: somebody wants a plot # of data\nallowed-tools: [Read]"
+    (tmp_path / "SKILL.md").write_text(f"---\n{front}\n---\nDraw it.\n")
+    (skill,) = asyncio.run(LocalSkillLoader(tmp_path).list_skills())
+    assert (skill.name, skill.markdown) == ("plots", "Draw it.\n")
+    assert skill.description == "Use this when: somebody wants a plot # of data"
+
+
 def test_sub_folders_are_scanned_only_when_asked(tmp_path: Path) -> None:
     make(tmp_path / "b" / "deep", "deep")
     make(tmp_path / "a", "first")
