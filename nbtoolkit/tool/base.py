@@ -54,7 +54,8 @@ class ToolBase:
     """One tool: what a model is told of it, who may run it, and how it runs.
 
     A subclass sets the class attributes and implements ``check_permissions`` and ``call``. ``tool_input`` is the
-    validated JSON object, defaults filled in.
+    validated JSON object, defaults filled in. Runs of a tool that isn't ``is_concurrency_safe`` take turns, whoever calls
+    it; text of a result past ``max_result_chars`` is cut in the middle.
     """
 
     name: str
