@@ -55,6 +55,8 @@ _GIT_SETTINGS = {
     "maintenance.auto": "false",
     "log.showSignature": "false",
     "submodule.recurse": "false",
+    # A folder that is made to look like a repository, by whoever may write files, would bring settings of its own.
+    "safe.bareRepository": "explicit",
 }
 
 
@@ -206,10 +208,23 @@ class Bash(ToolBase):
             what = "bash wasn't found on this computer" if shell is None else f"the folder {folder!r} doesn't exist"
             yield ToolChunk.of(f"The command was not run: {what}.", ToolResultState.ERROR)
             return
+        from nbtoolkit.mcp import guardian
+        from nbtoolkit.mcp.process import ensure_guardian, tell_guardian
+
+        # It ends the command where this process is killed.
+        ensure_guardian()
+        mark = (guardian.MARK, f"{guardian.owner_mark()}#command.{new_id()}")
+        groups: list[int] = []
+
+        def started(group: int) -> None:
+            groups.append(group)
+            tell_guardian(f"+{group}")
+
         block, output = new_id(), _Output()
         argv = [shell, "--noprofile", "--norc", "-c", "--", command]
         limit = min(max(timeout, 1), LONGEST_TIMEOUT) / 1000
-        process = run_streaming(argv, cwd=folder, env=self._environment(command), timeout=limit)
+        environment = self._environment(command)
+        process = run_streaming(argv, cwd=folder, env=environment, timeout=limit, mark=mark, started=started)
         end: Ended | None = None
         try:
             async for piece in process:
@@ -219,6 +234,8 @@ class Bash(ToolBase):
                     yield ToolChunk(content=[TextBlock(id=block, text=shown)], is_last=False)
         finally:
             await process.aclose()
+            for group in groups:
+                tell_guardian(f"-{group}")
         assert end is not None
         text, state = output.rest(), ToolResultState.SUCCESS
         if end.timed_out:

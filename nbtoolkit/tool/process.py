@@ -1,7 +1,7 @@
 """One shell command as a process group: its output as it comes, its end certain.
 
 Whatever happens, success, timeout, cancellation or an exception, nothing of the group is alive afterwards; on Linux
-that holds for children that left the group too, unless they cleaned their environment.
+that holds for children that left the group too, unless they cleaned their environment: they carry a mark in it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 __all__ = ["Ended", "run_streaming"]
 
@@ -34,7 +34,6 @@ LAST_WORDS = 0.2
 # An idle wait must wake up, or an interrupt that only sets a flag is seen late.
 TICK = 0.25
 
-_MARK = "NBTOOLKIT_CALL"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -121,10 +120,19 @@ class _Pump:
 
 
 async def run_streaming(
-    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout: float,
+    mark: tuple[str, str] | None = None,
+    started: Callable[[int], None] | None = None,
 ) -> AsyncGenerator[str | Ended, None]:
-    """Run, giving text as it comes and an ``Ended`` at last."""
-    mark = secrets.token_hex(8)
+    """Run, giving text as it comes and an ``Ended`` at last.
+
+    ``mark`` is a variable and a value that no other process has; ``started`` is told the group.
+    """
+    mark = mark or ("NBTOOLKIT_CALL", secrets.token_hex(8))
     loop = asyncio.get_running_loop()
     process = subprocess.Popen(  # noqa: S603, ASYNC220 - a shell is the point; its threads keep the loop free
         list(argv),
@@ -132,9 +140,11 @@ async def run_streaming(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=cwd,
-        env={**env, _MARK: mark},
+        env={**env, mark[0]: mark[1]},
         start_new_session=os.name == "posix",
     )
+    if started is not None:
+        started(process.pid)
     pump = _Pump(process, loop)
     ended = False
     try:
@@ -177,7 +187,7 @@ async def _end_politely(process: subprocess.Popen[bytes], pump: _Pump, loop: asy
     pump.close()
 
 
-def _end_at_once(process: subprocess.Popen[bytes], mark: str) -> None:
+def _end_at_once(process: subprocess.Popen[bytes], mark: tuple[str, str]) -> None:
     """Kill what is left of the group, and whoever left the group with our mark in its environment."""
     _signal_group(process, getattr(signal, "SIGKILL", signal.SIGTERM))
     for pid in _marked(mark):
@@ -196,8 +206,8 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
             process.kill()
 
 
-def _marked(mark: str) -> list[int]:
-    wanted = f"{_MARK}={mark}".encode()
+def _marked(mark: tuple[str, str]) -> list[int]:
+    wanted = "=".join(mark).encode()
     found: list[int] = []
     proc = Path("/proc")
     if not (proc / "self" / "environ").exists():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -198,3 +200,31 @@ def test_git_runs_nothing_of_its_repositorys_for_a_command_that_only_reads(tmp_p
         assert response.metadata["exit_code"] == 0, response.text
         assert not (tmp_path / "ran").exists(), command
     assert "+b" in asyncio.run(run("git diff", repository)).text
+
+
+def test_a_folder_that_only_looks_like_a_repository_has_no_say(tmp_path: Path) -> None:
+    fake = tmp_path / "work" / "fake"
+    setup = f"""git init -q --bare {fake} && cd {tmp_path}/work && echo '* diff=x' > .gitattributes && echo a > a &&
+        git --git-dir={fake} config core.bare false && git --git-dir={fake} config core.worktree .. &&
+        git --git-dir={fake} config diff.x.command 'touch {tmp_path}/ran; :' &&
+        git --git-dir={fake} --work-tree=. add a && echo b > a"""
+    assert asyncio.run(run(setup, tmp_path)).metadata["exit_code"] == 0
+    response = asyncio.run(run("git diff", fake))
+    assert response.metadata["exit_code"] != 0
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_command_ends_with_the_process_that_runs_it_even_one_that_is_killed(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    program = (
+        "import asyncio, sys; from nbtoolkit.tool.bash import Bash\n"
+        "async def go():\n"
+        "    async for _ in Bash().call(command=sys.argv[1]): pass\n"
+        "asyncio.run(go())\n"
+    )
+    command = f"setsid sleep 100 & echo $! > {pid}; sleep 100"
+    process = subprocess.Popen([sys.executable, "-c", program, command])
+    number = written(pid)
+    process.kill()
+    process.wait()
+    assert gone(number)
