@@ -38,4 +38,7 @@ def test_every_python_block_of_the_readme_runs(tmp_path: Path, monkeypatch: pyte
     assert [message["role"] for message in loop["messages"]] == ["user", "assistant", "tool", "tool"]
     assert "5484.8" in loop["messages"][2]["content"]
     assert chat["messages"][-1]["role"] == "user"
-    assert "By 1.4 kg." in str(book.cells[-1].outputs)
+    [asked] = [cell for cell in book.cells if cell.source.startswith("%%toolkit chat")]
+    assert "By 1.4 kg." in str(asked.outputs)
+    # The client of what the notebook serves.
+    assert "is_error=False" in str(book.cells[-1].outputs)
