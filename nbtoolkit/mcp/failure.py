@@ -57,7 +57,8 @@ def explain(session: Session, error: BaseException | None, *, connecting: bool =
     head = f"The MCP server {session.name!r} "
     head += f"can't be reached ({session.config.describe()})" if connecting else "has ended"
     reasons = [text for text in (_reason(session, error), _process(session)) if text]
-    text = head + (": " + "; ".join(reasons) if reasons else "") + "."
+    text = head + (": " + "; ".join(reasons) if reasons else "")
+    text += "" if text.endswith("?") else "."
     if not connecting:
         text += " The next call starts it again."
     words = session.log.last_words(TAIL_LINES) if session.process is not None else []
@@ -73,7 +74,7 @@ def _process(session: Session) -> str:
     process = session.process
     if process is None or process.pid is None:
         return ""
-    parts = []
+    parts = [process.fault] if process.fault else []
     if process.died:
         parts.append(describe_exit(process.exit_code))
     if process.garbled and not process.spoke:

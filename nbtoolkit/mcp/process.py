@@ -83,6 +83,8 @@ class ServerProcess:
         self.garbage: list[str] = []
         self.garbled = 0
         self.spoke = False
+        # What it did that no server may do, in words.
+        self.fault = ""
         # It left by itself, before anybody asked it to.
         self.died = False
         self.stopping = False
@@ -298,7 +300,8 @@ class _Incoming(_Stream):
         try:
             return await self.stdout.readline()
         except ValueError:
-            self.server.note_garbage(b"(a line of more than %d bytes)" % LINE_LIMIT)
+            self.server.fault = f"a message was longer than {LINE_LIMIT // 1024**2} MiB"
+            self.server.log.write("protocol", self.server.fault)
         except ConnectionError:
             logger.debug("the server's stdout broke", exc_info=True)
         return b""
@@ -350,11 +353,15 @@ def find_command(config: StdioMCPConfig) -> str:
     Looked for on PATH, then beside the kernel's own interpreter: what ``%pip install`` brought lies there, and that
     folder is often not on the PATH of a kernel.
     """
+    if config.cwd is not None and not Path(config.cwd).is_dir():
+        raise NotADirectoryError(f"there is no folder {str(config.cwd)!r} to start it in")
     path = (config.env or {}).get("PATH", os.environ.get("PATH", os.defpath))
     beside = str(Path(sys.executable).parent)
     if config.cwd is not None and os.sep in config.command and not Path(config.command).is_absolute():
         return str(Path(config.cwd) / config.command)
     found = shutil.which(config.command, path=path) or shutil.which(config.command, path=beside)
+    if found is None and Path(config.command).is_file():
+        raise PermissionError(f"{config.command!r} is a file, but no program that may be run")
     if found is None:
         raise FileNotFoundError(_not_found(config.command, [*path.split(os.pathsep), beside]))
     return found

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nbtoolkit.exception import MCPConnectionError
-from nbtoolkit.mcp import MCPClient, StdioMCPConfig
+from nbtoolkit.mcp import MCPClient, StdioMCPConfig, process
 from nbtoolkit.message import ToolResultState
 from tests.mcp.support import PLAIN, alive, attached, open_files, pids, plain, said, until, use
 
@@ -341,6 +341,31 @@ def test_a_command_that_does_not_exist_names_its_neighbours() -> None:
     client = MCPClient(name="time", is_stateful=True, mcp_config=config)
     with pytest.raises(MCPConnectionError, match=r"no program 'mcp-server-tim'.*Did you mean .*'mcp-server-time'"):
         asyncio.run(client.connect())
+
+
+def test_a_folder_or_a_program_that_is_none_is_named(tmp_path: Path) -> None:
+    plainly = tmp_path / "notes.txt"
+    plainly.write_text("no program")
+    for config, words in (
+        (StdioMCPConfig(command=sys.executable, cwd=tmp_path / "gone"), "gone' to start it in"),
+        (StdioMCPConfig(command=str(plainly)), "notes.txt' is a file, but no program that may be run"),
+    ):
+        client = MCPClient(name="x", is_stateful=True, mcp_config=config)
+        with pytest.raises(MCPConnectionError, match=words):
+            asyncio.run(client.connect())
+
+
+def test_results_are_as_long_as_a_message_may_be_and_a_longer_one_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "LINE_LIMIT", 12 * 1024**2)
+
+    async def scenario() -> None:
+        async with attached() as client:
+            assert len(said(await use(client, "big", bytes=10_000_000))) == 10_000_000
+            long = await use(client, "big", bytes=13_000_000)
+            assert "has ended: a message was longer than 12 MiB" in said(long)
+            assert said(await use(client, "echo", text="again")) == "again"
+
+    asyncio.run(scenario())
 
 
 def test_a_banner_on_stdout_costs_nothing_and_stands_in_the_log() -> None:
