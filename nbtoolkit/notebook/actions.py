@@ -172,6 +172,7 @@ def _arguments(session: Session, command: Command) -> tuple[str, dict[str, Any]]
 @action("call")
 def call(session: Session, command: Command) -> Any:
     """Call a tool through the pipeline; the response where the line's result is used, else None."""
+    __tracebackhide__ = True
     name, arguments = _arguments(session, command)
     response = session.toolkit.call_sync(name, **arguments)
     # Nothing where the call's record is on screen already.

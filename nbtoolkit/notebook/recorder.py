@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import render, scheduling, tables
 from nbtoolkit.notebook.finish import finish
 from nbtoolkit.notebook.live import LiveCalls
+from nbtoolkit.notebook.scheduling.stopped import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +100,9 @@ class Recorder:
             response.recorded(_Shown(shown[0], _cell(where)).again)
             self._approver.ended(call.id, None if served else shown[0], slot=slot)
 
+        going_up = sys.exc_info()[1]
+        if isinstance(going_up, KeyboardInterrupt | asyncio.CancelledError):
+            shorten(going_up)
         finish(record)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.kernel.frontend import FrontEnd
+    from tests.kernel.frontend import Cell, FrontEnd
 
 TOOLS = '''%load_ext nbtoolkit
 from typing import Literal
@@ -103,3 +104,62 @@ def test_a_magic_cells_error_points_at_its_own_line(notebook: FrontEnd) -> None:
     assert cell.error == "ZeroDivisionError: division by zero"
     assert f"Cell In[{(cell.reply or {})['execution_count']}], line 4\n" in traceback
     assert "----> 4 x / 0" in traceback
+
+
+LIVE = """
+import asyncio, time
+@tool(is_read_only=True)
+def count(n: int = 1_000):
+    for i in range(n):
+        yield f"line {i}\\n"
+        time.sleep(0.02)
+@tool(is_read_only=True)
+async def wait():
+    for i in range(1_000):
+        yield f"line {i}\\n"
+        await asyncio.sleep(0.02)
+"""
+
+
+def shown_text(page: FrontEnd, cell: Cell) -> str:
+    return "".join(str(page.models[m].get("value", "")) for m in page.on_screen(cell))
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["r = toolkit.call_sync('count')", "r = await toolkit.call('wait')", "await asyncio.sleep(0)\n%toolkit call count"],
+)
+def test_a_running_call_shows_its_lines_and_stop_ends_it_alone(notebook: FrontEnd, code: str) -> None:
+    notebook.run(LIVE).ok()
+    cell = notebook.run(f"{code}\nprint('goes on')")
+    notebook.until(lambda: "line 20\n" in shown_text(notebook, cell), "lines in the view")
+    (stop,) = [
+        m for m in notebook.on_screen(cell) if str(notebook.models[m].get("description", "")).startswith("Stop\n")
+    ]
+    notebook.press(stop)
+    text = cell.ok().text
+    assert text.splitlines()[1] == "interrupted, allowed as read-only"
+    assert "line 20" in text
+    assert text.endswith("goes on\n")
+    # The record took the view's place, and the view's widgets are gone.
+    assert cell.views == []
+    assert stop not in notebook.models
+
+
+def _said(cell: Cell, word: str) -> bool:
+    return word in cell.text
+
+
+def test_a_stopped_cell_shows_the_persons_own_lines_alone(notebook: FrontEnd) -> None:
+    notebook.run("import time\n@tool(is_read_only=True)\ndef sleepy():\n    print('here')\n    time.sleep(30)").ok()
+    for code in ("r = toolkit.call_sync('sleepy')", "%toolkit call sleepy", "r = await toolkit.call('sleepy')"):
+        cell = notebook.run(code)
+        notebook.until(partial(_said, cell, "here"), "the tool")
+        notebook.live(0.1)
+        notebook.kernel.interrupt()
+        cell.wait()
+        (error,) = cell.of("error")
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error["traceback"]))
+        assert "nbtoolkit" not in shown
+        assert "call" in shown
+        assert "line 1" in shown

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtoolkit.notebook.scheduling import kernel as kernels
 from nbtoolkit.notebook.scheduling.inbox import inbox
+from nbtoolkit.notebook.scheduling.stopped import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -206,10 +207,11 @@ def drive(coro: Coroutine[Any, Any, T]) -> T:
     loops.runs.append(run)
     try:
         result: T = run.through()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         if previous is not None and outer is not None and _is_somebody_elses(outer, outer_task):
             previous(signal.SIGINT, None)
             raise asyncio.CancelledError from None
+        shorten(stop)
         raise
     finally:
         loops.runs.pop()
