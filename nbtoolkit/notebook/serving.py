@@ -56,7 +56,7 @@ class _Visit:
 
     def stop(self) -> None:
         """Stop it."""
-        self._call.cancel()
+        self._call.hurry()
 
 
 class KernelRunner:
@@ -167,7 +167,7 @@ def serve(session: Session, command: Command) -> HTTPServer | None:
             where = f"{host or LOCAL}:{port or 'any port'}"
             raise CommandError(f"can't listen at {where}: {error.strerror or error}; choose another --port") from None
     elif (port is not None and port != current_port()) or (host is not None and host != _serving_now().server.host):
-        raise CommandError("the notebook is served already, at another address; %toolkit serve stop comes first")
+        raise CommandError("the notebook is served already, at another address; %toolkit stop comes first")
     serving = _serving_now()
     number = _tool_count(session.toolkit)
     session.say(_said(number, local=serving.server.is_local))
@@ -204,8 +204,8 @@ def _said(tools: int, *, local: bool) -> str:
     """The same text in every run: no address, no token."""
     who = "MCP clients on this machine" if local else "MCP clients that reach this machine, unencrypted"
     return (
-        f"Serving {count(tools, 'tool')} to {who}, until %toolkit serve stop or the kernel's end. "
-        "Calls that ask are shown below this cell, and %toolkit log has them all."
+        f"Serving {count(tools, 'tool')} to {who}, until %toolkit stop or the kernel's end. Calls that ask are shown below "
+        "this cell, and %toolkit log has all of them. For code, server = %toolkit serve has .url and .headers."
     )
 
 

@@ -82,7 +82,7 @@ def result(page: FrontEnd, call: Future[Any]) -> Any:
 
 
 def test_a_foreign_clients_call_asks_below_the_serving_cell_and_a_click_answers_it(
-    page: FrontEnd, clients: Callable[[FrontEnd], ForeignClient]
+    page: FrontEnd, open_page: Callable[..., FrontEnd], clients: Callable[[FrontEnd], ForeignClient]
 ) -> None:
     serving = page.run("%toolkit serve").ok()
     client = clients(page)
@@ -96,8 +96,15 @@ def test_a_foreign_clients_call_asks_below_the_serving_cell_and_a_click_answers_
     answer = result(page, call)
     assert answer.is_error
     assert text(answer) == "The user denied this call."
-    page.loses("Deny", serving)
-    page.run("%toolkit serve stop").ok()
+    page.until(lambda: not buttons(page, "Deny", serving), "the card to go")
+
+    # A page that sends what is clicked to the main shell, as some front ends do.
+    plain = open_page(subshells=False)
+    again = plain.run("%toolkit serve").ok()
+    call = client.call("add", a=2)
+    press(plain, "Allow once", again)
+    assert text(result(plain, call)) == "3"
+    assert plain.run("%toolkit stop").ok().text == "No tools are served any more.\n"
 
 
 def released(name: str, wait: str) -> str:

@@ -68,7 +68,7 @@ class ServedCall:
         self._toolkit = toolkit
         self._state = state
         self._alone = alone
-        self._waits_for_its_turn = False
+        self._waits_for_its_turn = self._cancelled = False
         self._lock = threading.Lock()
         self._report: Report | None = None
         self._characters = 0
@@ -89,9 +89,16 @@ class ServedCall:
         return None
 
     def cancel(self) -> None:
-        """Take the call back, or stop it; from any thread."""
-        if not self.future.cancel():
+        """Take the call back, or stop it, once; from any thread."""
+        if not self.future.cancel() and not self._cancelled:
+            # A second time would strike in the tool's clean-up.
+            self._cancelled = True
             self.call.cancel()
+
+    def hurry(self) -> None:
+        """Stop it, whatever it is doing: a person has pressed Stop."""
+        self._cancelled = True
+        self.call.cancel()
 
     @property
     def has_begun(self) -> bool:
