@@ -53,7 +53,16 @@ def test_a_client_that_starts_its_server_reaches_the_kernel_by_its_connection_fi
         )
     assert refused.returncode == 1
 
-    serving = page.run("%toolkit serve").ok()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        failed = page.run(f"%toolkit serve --port {port}").wait()
+        assert f"CommandError: can't listen at 127.0.0.1:{port}: Address already in use" in failed.error
+    assert "--port expects a number from 1 to 65535, but got 'x'" in page.run("%toolkit serve --port x").wait().error
+    assert "nothing is recorded, replayed or served" in page.run("%toolkit stop").wait().error
+    serving = page.run(f"%toolkit serve --port {port}").ok()
+    assert str(port) not in serving.text
+    moved = page.run("%toolkit serve --port 1").wait()
+    assert "the notebook is served already, at another address; %toolkit stop comes first" in moved.error
     client = ForeignClient(command, "legacy")
     try:
         assert client.tools() == ["add", "where"]
