@@ -10,6 +10,7 @@ from nbtoolkit.notebook import render, scheduling, tables, views
 from nbtoolkit.notebook.arguments import parse_arguments
 from nbtoolkit.notebook.command import CommandError, Spec, nearest
 from nbtoolkit.notebook.grammar import SPECS
+from nbtoolkit.notebook.recorder import is_recorded
 from nbtoolkit.notebook.schemas import PROVIDERS, sent
 from nbtoolkit.notebook.session import Session, mistakes, one_of, result_is_used
 from nbtoolkit.notebook.text import box, code, count, safe, settled, soft, table
@@ -175,8 +176,8 @@ def call(session: Session, command: Command) -> Any:
     __tracebackhide__ = True
     name, arguments = _arguments(session, command)
     response = session.toolkit.call_sync(name, **arguments)
-    # Nothing where the call's record is on screen already.
-    response._ipython_display_()
+    if not is_recorded(response):
+        response._ipython_display_()
     session.keep(response.value)
     return response if result_is_used() else None
 

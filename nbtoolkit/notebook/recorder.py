@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.result import ToolChunk, ToolResponse
     from nbtoolkit.tool.run import ToolCall
 
-__all__ = ["Recorder", "again"]
+__all__ = ["Recorder", "again", "is_recorded"]
 
 # For `%toolkit log N`, the oldest go first: as many as a page is looked through, as much as a few images take.
 MAX_RECORDS = 200
@@ -118,6 +118,14 @@ class _Shown:
         if _cell(here) != self._cell:
             show(self._bundle, here)
             self._cell = _cell(here)
+        elif not here.in_kernel:
+            # A terminal has written Out[n] already; what follows mustn't be nothing.
+            print("(shown above)")  # noqa: T201
+
+
+def is_recorded(response: ToolResponse) -> bool:
+    """Whether a call's record was shown when it ended."""
+    return isinstance(getattr(response.__dict__.get("_record"), "__self__", None), _Shown)
 
 
 def _cell(origin: Any) -> str:

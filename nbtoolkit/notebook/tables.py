@@ -146,7 +146,8 @@ def schema_view(
     first, _, rest = (tool.description or "").strip().partition("\n")
     head = f'<p style="margin:0"><b>{code(tool.name)}</b> {safe(settled(one_line(first, 400)))}</p>'
     head += f'<p style="margin:0;{SOFT}">{safe(meta)}</p>'
-    plain = f"{visible_text(tool.name)}: {visible_text(one_line(first, 400))}\n{visible_text(meta)}"
+    said = f": {visible_text(one_line(first, 400))}" if first else ""
+    plain = f"{visible_text(tool.name)}{said}\n{visible_text(meta)}"
     if sent is not None:
         text = to_json(sent.schema, indent=2)
         notes = [settled(one_line(note, 400)) for note in sent.notes]
