@@ -55,7 +55,7 @@ async def read_reply(reply: Any) -> Reply:
     raise TypeError(
         f"{reprlib.repr(reply)} is no reply that can be read; expected one of OpenAI (chat completions or responses), "
         "Anthropic (messages) or Gemini as its SDK gives it or as plain dicts, a stream of one, a tools/call of MCP, or "
-        "the calls alone"
+        "the calls alone. An agent library's own messages are for the adapters in nbtoolkit.agents"
     )
 
 

@@ -6,6 +6,7 @@ A model's words are foreign: escaped, and of Markdown only what needs no link an
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from contextlib import ExitStack
@@ -16,7 +17,7 @@ from nbtoolkit.notebook.actions import action
 from nbtoolkit.notebook.command import CommandError
 from nbtoolkit.notebook.recorder import show
 from nbtoolkit.notebook.session import mistakes, result_is_used
-from nbtoolkit.notebook.text import CODE, box, pre, safe, tidy, visible_text
+from nbtoolkit.notebook.text import CODE, box, pre, safe, table, tidy, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,7 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 _FENCE = re.compile(r"^```[^\n`]*\n(.*?)(?:^```[ \t]*$|\Z)", flags=re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"#{1,6}[ \t]+(.+)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
+_RULE = re.compile(r"[\s|:-]+")
 _CODE = re.compile(r"`([^`\n]+)`")
 _STRONG = re.compile(r"\*\*([^*\n]+)\*\*")
 
@@ -97,6 +99,7 @@ class NotebookView:
         self._display_id: str | None = None
         self._count = 0
         self._drawn = 0.0
+        self._drawing: asyncio.TimerHandle | None = None
         self._listening = ExitStack()
 
     def opened(self, stop: Callable[[], None]) -> None:
@@ -120,11 +123,20 @@ class NotebookView:
         scheduling.publish(bundle, parent=self._place.parent, display_id=self._display_id)
 
     def text(self, piece: str) -> None:
-        """Show more of what it says."""
+        """Show more of what it says, soon: many pieces come in the time that an eye needs for one."""
         self._said.append(piece)
-        now = time.monotonic()
-        if self._live is not None and now - self._drawn >= EVERY:
-            self._drawn = now
+        if self._live is None or self._drawing is not None:
+            return
+        wait = EVERY - (time.monotonic() - self._drawn)
+        if wait <= 0:
+            self._draw()
+        else:
+            self._drawing = asyncio.get_running_loop().call_later(wait, self._draw)
+
+    def _draw(self) -> None:
+        self._drawing = None
+        self._drawn = time.monotonic()
+        if self._live is not None:
             self._live.update(markup("".join(self._said)))
 
     def paused(self) -> None:
@@ -135,6 +147,9 @@ class NotebookView:
             show(said(text), self._place, display_id)
         elif display_id is not None:
             scheduling.publish({}, parent=self._place.parent, display_id=display_id, update=True)
+        if self._drawing is not None:
+            self._drawing.cancel()
+            self._drawing = None
         live, self._live = self._live, None
         if live is not None:
             live.close()
@@ -175,7 +190,7 @@ def _block(block: str) -> str:
     if heading and len(lines) == 1:
         return f'<p style="margin:4px 0"><b>{_inline(heading[1])}</b></p>'
     if any(line.lstrip().startswith("|") for line in lines):
-        return pre(block)
+        return _table(lines) or pre(block)
     items: list[str] = []
     before: list[str] = []
     for line in lines:
@@ -191,6 +206,14 @@ def _block(block: str) -> str:
         rows = "".join(f"<li>{_inline(_ITEM.sub('', item, count=1))}</li>" for item in items)
         made += f'<{kind} style="margin:4px 0;padding-left:24px">{rows}</{kind}>'
     return made
+
+
+def _table(lines: list[str]) -> str | None:
+    """A table of Markdown; None where it isn't one yet, as while it comes."""
+    rows = [[_inline(cell.strip()) for cell in line.strip().strip("|").split("|")] for line in lines]
+    if len(rows) < 3 or not _RULE.fullmatch(lines[1]) or any(len(row) != len(rows[0]) for row in rows):
+        return None
+    return table(rows[0], rows[2:])
 
 
 def _inline(text: str) -> str:

@@ -187,7 +187,12 @@ def test_an_assistants_plain_text_needs_no_answer_either(toolkit: Toolkit) -> No
     assert toolkit.run_calls_sync([]) == []
 
 
-@pytest.mark.parametrize("given", ["text", None, 5, {"a": 1}, [1], [{"a": 1}], {"type": "message"}, object()])
+LANGCHAIN = {"type": "ai", "content": "", "tool_calls": [{"name": "add", "args": {}, "id": "1", "type": "tool_call"}]}
+
+
+@pytest.mark.parametrize(
+    "given", ["text", None, 5, {"a": 1}, [1], [{"a": 1}], {"type": "message"}, object(), LANGCHAIN]
+)
 def test_what_is_no_reply_is_an_error_that_says_what_is_known(toolkit: Toolkit, given: Any) -> None:
     with pytest.raises(TypeError, match="is no reply that can be read; expected one of OpenAI"):
         toolkit.run_calls_sync(given)

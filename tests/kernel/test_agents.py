@@ -55,6 +55,43 @@ graph.add_edge("model", "tools")
 graph = graph.compile()
 """
 
+AGENTSCOPE = """
+from agentscope.message import ToolCallBlock
+from agentscope.state import AgentState
+from agentscope.tool import Toolkit as Theirs
+from nbtoolkit.agents.agentscope import tools
+
+theirs = Theirs(tools=await tools())
+
+async def call():
+    block = ToolCallBlock(id="1", name="delete", input='{"path": "x"}')
+    return [piece async for piece in theirs.call_tool(block, AgentState())][-1].content[0].text
+"""
+
+SMOLAGENTS = """
+from smolagents import ChatMessage, CodeAgent, MessageRole, Model
+from nbtoolkit.agents.smolagents import tools
+
+class Scripted(Model):
+    def generate(self, messages, **options):
+        code = "Thought: go.\\n<code>\\nfinal_answer(delete(path='x'))\\n</code>"
+        return ChatMessage(role=MessageRole.ASSISTANT, content=code)
+
+agent = CodeAgent(tools=tools(), model=Scripted("m"), max_steps=1, verbosity_level=0)
+"""
+
+FASTMCP = """
+from fastmcp import Client, FastMCP
+from nbtoolkit.agents.fastmcp import add_to
+
+server = FastMCP("analysis")
+await add_to(server)
+
+async def call():
+    async with Client(server) as client:
+        return (await client.call_tool("delete", {"path": "x"})).content[0].text
+"""
+
 OPENAI_AGENTS = """
 from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner
 from openai import AsyncOpenAI
@@ -103,8 +140,11 @@ def page(own_kernel: KernelProcess) -> Iterator[FrontEnd]:
         (PYDANTIC_AI, "print((await agent.run('go')).output)"),
         (PYDANTIC_AI, "print(scheduling.run_in_worker(lambda: agent.run_sync('go')).output)"),
         (LANGCHAIN, "print('done:', (await graph.ainvoke({'messages': []}))['messages'][-1].content)"),
+        (AGENTSCOPE, "print('done:', await call())"),
+        (SMOLAGENTS, "print('done:', agent.run('go'))"),
+        (FASTMCP, "print('done:', await call())"),
     ],
-    ids=["pydantic-ai", "pydantic-ai in a worker", "langgraph"],
+    ids=["pydantic-ai", "pydantic-ai in a worker", "langgraph", "agentscope", "smolagents", "fastmcp"],
 )
 def test_a_click_lets_a_librarys_agent_go_on(page: FrontEnd, before: str, code: str) -> None:
     page.run(before).ok()

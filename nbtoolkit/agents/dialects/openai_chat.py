@@ -79,7 +79,9 @@ class OpenAIChat(Dialect):
             message = reply
         else:
             return None
-        return [each for each in message.get("tool_calls") or () if isinstance(each, Mapping)]
+        calls = [each for each in message.get("tool_calls") or () if isinstance(each, Mapping)]
+        # Another library's messages have calls under the same name.
+        return calls if all(each.get("type", "function") in _KINDS for each in calls) else None
 
     def read(self, item: Mapping[str, Any]) -> WireCall:
         """A function's arguments as they are; a custom tool's text likewise."""
