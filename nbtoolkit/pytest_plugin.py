@@ -6,7 +6,7 @@
         assert toolkit.call_sync("save_species", species="Gentoo").text == "124 rows"
 
 ``toolkit`` is fresh for each test and asks the answers of ``toolkit_answers``; one that was never asked for, or a
-question without an answer, fails the test when it ends. ``cassette`` replays what was recorded beside the test, in
+question without an answer, fails the test at its end. ``cassette`` replays what was recorded beside the test, in
 ``cassettes/<module>/<test>.cassette.jsonl`` or the path of the mark ``toolkit_cassette``; ``--toolkit-cassettes=record``
 records it. pytest loads this module wherever nbtoolkit is installed, so it imports nothing else until a fixture is used.
 """
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.scripted import PlannedApprover
     from nbtoolkit.tool.toolkit import Toolkit
 
-_FAILED = pytest.StashKey[bool]()
 _OPTION = "--toolkit-cassettes"
 
 
@@ -48,32 +47,31 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "toolkit_cassette(path): the file of nbtoolkit's fixture `cassette`")
 
 
-class _Outcomes:
-    """Notes which tests fail; in use from the first fixture on."""
+class _Check:
+    """Holds a test's answers against its questions when its function has ended; in use from the first fixture on."""
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
-        report = yield
-        if report.failed:
-            item.stash[_FAILED] = True
-        return report
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Any:
+        result = yield
+        approver: Any = pyfuncitem.funcargs.get("toolkit_answers")
+        faults = approver.answers.faults() if approver is not None else []
+        if faults:
+            pytest.fail("the planned answers don't fit the calls: " + "; ".join(faults), pytrace=False)
+        return result
 
 
 @pytest.fixture
-def toolkit_answers(request: pytest.FixtureRequest) -> Iterator[PlannedApprover]:
+def toolkit_answers(request: pytest.FixtureRequest) -> PlannedApprover:
     """The approver of ``toolkit``; plan answers with the mark, or with ``toolkit_answers.plan("RULE -> ANSWER", …)``."""
     from nbtoolkit.permission.scripted import PlannedApprover
 
     plugins = request.config.pluginmanager
-    if not plugins.has_plugin("nbtoolkit-outcomes"):
-        plugins.register(_Outcomes(), "nbtoolkit-outcomes")
+    if not plugins.has_plugin("nbtoolkit-check"):
+        plugins.register(_Check(), "nbtoolkit-check")
     approver = PlannedApprover()
     for mark in reversed(list(request.node.iter_markers("toolkit_answers"))):
         approver.plan(*mark.args)
-    yield approver
-    faults = approver.answers.faults()
-    if faults and not request.node.stash.get(_FAILED, False):
-        pytest.fail("The planned answers don't fit the calls: " + "; ".join(faults), pytrace=False)
+    return approver
 
 
 @pytest.fixture

@@ -93,10 +93,10 @@ def test_fixtures_answer_fail_for_what_does_not_fit_and_record_and_replay(tmp_pa
     for line in (
         "PASSED test_using.py::test_answers",
         "PASSED test_using.py::test_cassette",
-        "ERROR test_using.py::test_unused - Failed: The planned answers don't fit the calls: nothing asked for 'other ->",
-        "ERROR test_using.py::test_missing - Failed: The planned answers don't fit the calls: there was no answer such as",
+        "FAILED test_using.py::test_unused - Failed: the planned answers don't fit the calls: nothing asked for 'other ->",
+        "FAILED test_using.py::test_missing - Failed: the planned answers don't fit the calls: there was no answer such as",
         "FAILED test_using.py::test_fails_for_itself",
         "ERROR test_using.py::test_no_cassette",
     ):
         assert line in out, out
-    assert "1 failed, 4 passed, 3 errors" in out
+    assert "3 failed, 2 passed, 1 error" in out

@@ -26,8 +26,18 @@ def described(client: MCPClient) -> str:
 
 
 def dumped(value: Any) -> Any:
-    """A model of the SDK as JSON with the protocol's own names; anything else as it is."""
-    return value.model_dump(mode="json", by_alias=True, exclude_none=True) if hasattr(value, "model_dump") else value
+    """A model of the SDK as JSON with the protocol's own names; anything else as it is.
+
+    Without what says nothing of the result: notes between client and server, which change with their versions, and the
+    usual outcome.
+    """
+    if not hasattr(value, "model_dump"):
+        return value
+    fields: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {key: each for key, each in fields.items() if key != "_meta" and (key, each) not in _USUAL}
+
+
+_USUAL = (("isError", False), ("resultType", "complete"))
 
 
 def read(kind: str, value: Any) -> Any:
