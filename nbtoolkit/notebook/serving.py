@@ -12,6 +12,7 @@ import secrets
 import sys
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit.agents.serving.words import NAME
 from nbtoolkit.notebook import scheduling
 from nbtoolkit.notebook.actions import action
 from nbtoolkit.notebook.command import CommandError
@@ -35,7 +36,6 @@ __all__ = ["STOPPED", "access", "current", "stop"]
 STOPPED = "No tools are served any more."
 VIEW = "application/vnd.jupyter.widget-view+json"
 LOCAL = "127.0.0.1"
-NAME = "notebook"
 
 
 class _Visit:

@@ -14,7 +14,8 @@ import sys
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.agents.serving import attach, forms
+from nbtoolkit.agents.serving import attach
+from nbtoolkit.agents.serving.words import INSTRUCTIONS, NAME, TITLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -51,12 +52,11 @@ class Bridge:
         from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 
         import nbtoolkit
-        from nbtoolkit.agents.serving.service import INSTRUCTIONS
 
         self._bus = InMemorySubscriptionBus()
         server: Server[Any] = Server(
-            "notebook",
-            title="Notebook tools",
+            NAME,
+            title=TITLE,
             version=nbtoolkit.__version__,
             instructions=INSTRUCTIONS,
             on_list_tools=self._list_tools,
@@ -96,6 +96,9 @@ class Bridge:
                 lambda client: client.session.call_tool(params.name, params.arguments, progress_callback=report)
             )
         except (attach.NotServing, ConnectionError) as error:
+            # With the pipeline behind it, which nothing else here needs.
+            from nbtoolkit.agents.serving import forms
+
             return forms.error(f"The tool {params.name!r} gave no result: {error}")
         return result
 
@@ -240,10 +243,8 @@ def run(connection_file: str | None) -> int:
     """Serve on stdio until the client hangs up; an exit code."""
     import warnings
 
-    from mcp import MCPDeprecationWarning
-
-    # The ping has gone from the newest protocol, which isn't the one that is spoken with the kernel.
-    warnings.simplefilter("ignore", MCPDeprecationWarning)
+    # It has gone from the newest protocol, which isn't the one that is spoken with the kernel.
+    warnings.filterwarnings("ignore", message="ping is removed")
     try:
         asyncio.run(Bridge(lambda: attach.find(connection_file)).serve())
     except attach.NotServing as error:

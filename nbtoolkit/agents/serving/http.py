@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nbtoolkit.agents.serving.gate import PATH, Gate, Hosts
 from nbtoolkit.agents.serving.service import Service
+from nbtoolkit.agents.serving.words import NAME
 from nbtoolkit.exception import DeveloperOrientedException
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class HTTPServer:
         host: str = LOCAL,
         port: int = 0,
         runner: Runner | None = None,
-        name: str = "notebook",
+        name: str = NAME,
         token: str | None = None,
     ) -> None:
         self.service = Service(toolkit, runner, name=name)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.agents.serving import forms
 from nbtoolkit.agents.serving.call import OwnThread, ServedCall
+from nbtoolkit.agents.serving.words import INSTRUCTIONS, NAME, TITLE
 from nbtoolkit.permission.approval import Origin
 from nbtoolkit.state import AgentState, ToolContext
 from nbtoolkit.tool import progress
@@ -53,11 +54,6 @@ MAX_ARGUMENTS = 1_000_000
 WAITING_STEP = 1e-6
 NAME_CHARS = 80
 
-INSTRUCTIONS = (
-    "The tools of a person's running notebook. A call runs in its kernel, one after another, and may wait until the "
-    "kernel is free. Some calls ask the person first; a denial is that person's word, and its reason is in the result."
-)
-
 
 @dataclass(eq=False)
 class _Client:
@@ -74,7 +70,7 @@ class _Client:
 class Service:
     """The toolkit's tools for MCP clients, whatever the transport; lives in the server's thread."""
 
-    def __init__(self, toolkit: Toolkit, runner: Runner | None = None, *, name: str = "notebook") -> None:
+    def __init__(self, toolkit: Toolkit, runner: Runner | None = None, *, name: str = NAME) -> None:
         self.toolkit = toolkit
         self.runner: Runner = OwnThread() if runner is None else runner
         self.name = name
@@ -108,7 +104,7 @@ class Service:
         self._bus = InMemorySubscriptionBus()
         server = ToolkitServer(
             self.name,
-            title="Notebook tools",
+            title=TITLE,
             version=nbtoolkit.__version__,
             instructions=INSTRUCTIONS,
             on_list_tools=self.list_tools,
