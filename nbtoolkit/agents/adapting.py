@@ -104,7 +104,7 @@ class Caller:
         """What would be asked of the agent library's person; None where nothing is, or asking is inline."""
         if self.approvals == "inline":
             return None
-        return await question_of(self.toolkit, name, arguments, call_id, self.state)
+        return await question_of(self.toolkit, name, arguments, call_id, self.state, self.library)
 
     async def answer(self, request: ApprovalRequest) -> Approval:
         """Put a question of ``question`` to whoever the toolkit asks, and keep what is to be remembered."""
@@ -124,6 +124,7 @@ async def question_of(
     arguments: Mapping[str, Any] | str,
     call_id: str | None = None,
     state: AgentState | None = None,
+    library: str = "agent",
 ) -> ApprovalRequest | None:
     """The question that a call would put, without running or logging it; None where it would put none.
 
@@ -145,7 +146,7 @@ async def question_of(
     decision = judgement.decision
     if decision.behavior is not PermissionBehavior.ASK:
         return None
-    with agent("agent"):
+    with agent(library):
         origin = hooks.caller.get() or hooks.origin()
     return ApprovalRequest(
         id=call_id or new_id(),

@@ -4,15 +4,18 @@
 
 ``approvals="inline"`` answers AgentScope's own permission check with "allow", since the pipeline behind it asks;
 ``approvals="deferred"`` answers it with this toolkit's judgement, so that AgentScope's engine and its agents'
-confirmation protocol do the asking, and the pipeline still refuses what a rule of ours denies.
+confirmation protocol do the asking, and the pipeline still refuses what a rule of ours denies. A call that no engine was
+asked about beforehand is asked about inline all the same.
 """
 
 from __future__ import annotations
 
+import json
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
-from nbtoolkit.agents.adapting import Approvals, Caller, missing, schema_of
+from nbtoolkit.agents.adapting import Approvals, Caller, allow_once, missing, schema_of
 from nbtoolkit.agents.running import agent
 from nbtoolkit.tool.result import ToolResponse
 
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.toolkit import Toolkit
 
 __all__ = ["AgentScopeTool", "tools", "tools_sync"]
+
+# Questions that were never answered with a call are forgotten beyond this.
+MAX_ASKED = 100
 
 
 async def tools(
@@ -67,24 +73,27 @@ class AgentScopeTool(ToolBase):
         self.is_concurrency_safe = tool.is_concurrency_safe
         self.is_read_only = tool.is_read_only
         self.is_mcp = False
+        # Calls that AgentScope's engine has put to its person, and that come here only when they were allowed.
+        self._asked: deque[str] = deque(maxlen=MAX_ASKED)
 
     async def check_permissions(self, tool_input: dict[str, Any], context: Any) -> PermissionDecision:  # noqa: ARG002
         """What this toolkit says of the call."""
         request = await self._caller.question(self.name, tool_input)
         if request is None:
             return PermissionDecision(PermissionBehavior.ALLOW, "nbtoolkit decides about this call itself.")
+        self._asked.append(_key(tool_input))
         decision = request.decision
         return PermissionDecision(PermissionBehavior.ASK, decision.message, bypass_immune=decision.bypass_immune)
 
     # The library's own signature is open; a tool's parameters may have any name.
     async def call(self, **arguments: Any) -> AsyncGenerator[ToolChunk, None]:
         """Run through the pipeline."""
-        approved = self._caller.approvals == "deferred"
+        approved = _key(arguments) in self._asked
+        if approved:
+            self._asked.remove(_key(arguments))
         return self._stream(arguments, approved=approved)
 
     async def _stream(self, arguments: dict[str, Any], *, approved: bool) -> AsyncGenerator[ToolChunk, None]:
-        from nbtoolkit.agents.adapting import allow_once
-
         with agent(self._caller.library):
             call = self._caller.begin(self.name, arguments, None, allow_once if approved else None)
             given = False
@@ -96,6 +105,10 @@ class AgentScopeTool(ToolBase):
                 else:
                     given = True
                     yield _chunk(piece.content, "running", last=False)
+
+
+def _key(tool_input: dict[str, Any]) -> str:
+    return json.dumps(tool_input, sort_keys=True, default=str)
 
 
 def _chunk(content: Any, state: str, *, last: bool) -> ToolChunk:

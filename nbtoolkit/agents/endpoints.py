@@ -108,8 +108,9 @@ class _OpenAI:
         before = [{"role": "system", "content": system}] if system else []
         options: dict[str, Any] = {"tools": tools} if tools else {}
         if most is not None:
-            # The name that other servers know, too.
-            options["max_tokens"] = most
+            # OpenAI's own newer models refuse the name that all other servers know.
+            own = self._client.base_url.host == "api.openai.com"
+            options["max_completion_tokens" if own else "max_tokens"] = most
         stream = await self._client.chat.completions.create(
             model=self.model,
             messages=[*before, *messages],

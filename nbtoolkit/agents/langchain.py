@@ -4,7 +4,8 @@
 
 ``approvals="deferred"`` puts a question by LangGraph's ``interrupt``, in the form of LangChain's human-in-the-loop
 requests: the graph stops (it needs a checkpointer) and goes on with ``Command(resume={"decisions": [{"type":
-"approve"}]})``; edit, reject and respond are understood as well.
+"approve"}]})``; edit, reject and respond are understood as well. LangGraph runs the node that was stopped from its start:
+other calls of the same ToolNode are made again, unless the graph sends each call to a node of its own, as its agents do.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import AsyncIterable, Iterable, Mapping
+from inspect import isawaitable
 from typing import Any
 
 from nbtoolkit.agents.dialects.anthropic_messages import AnthropicMessages
@@ -38,8 +39,8 @@ class Reply:
 
 
 async def read_reply(reply: Any) -> Reply:
-    """Read a reply, or a stream of its pieces to the end; TypeError that says what is known for any other thing."""
-    value = await _collected(reply)
+    """Read a reply, awaited or not, or a stream of its pieces to the end; TypeError that says what is known for any other thing."""
+    value = await _collected(await reply if isawaitable(reply) else reply)
     if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
         for dialect in _ORDER:
             if any(dialect.is_piece(each) for each in value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 from agentscope.message import ToolCallBlock as TheirCall
@@ -23,10 +24,13 @@ if TYPE_CHECKING:
     from nbtoolkit import Toolkit
 
 
-def run(toolkit: Toolkit, name: str, text: str, **options: Any) -> Any:
-    """Call a tool through AgentScope's Toolkit; gives its response."""
+def run(toolkit: Toolkit, name: str, text: str, *, asked: bool = False, **options: Any) -> Any:
+    """Call a tool through AgentScope's Toolkit, after its engine was asked about it; gives its response."""
 
     async def call() -> Any:
+        [tool] = [each for each in tools_sync_in_loop if each.name == name]
+        if asked:
+            await PermissionEngine(PermissionContext()).check_permission(tool, json.loads(text))
         theirs = TheirToolkit(tools=[*tools_sync_in_loop])
         pieces = [piece async for piece in theirs.call_tool(TheirCall(id="1", name=name, input=text), TheirState())]
         return pieces[-1]
@@ -62,10 +66,12 @@ def test_its_permission_engine_asks_where_ours_would_and_ours_does_not_ask_again
 
     assert asyncio.run(judge("delete", {"path": "x"})) == "ask"
     assert asyncio.run(judge("add", {"a": 1})) == "allow"
-    assert text_of(run(toolkit, "delete", '{"path": "x"}', approvals="deferred")) == "deleted x"
+    assert text_of(run(toolkit, "delete", '{"path": "x"}', asked=True, approvals="deferred")) == "deleted x"
     assert person.asked == []
-    toolkit.add_rule("delete", "deny")
     assert run(toolkit, "delete", '{"path": "x"}', approvals="deferred").state.value == "denied"
+    assert person.asked == [("delete", {"path": "x"})]
+    toolkit.add_rule("delete", "deny")
+    assert run(toolkit, "delete", '{"path": "x"}', asked=True, approvals="deferred").state.value == "denied"
 
 
 def test_inline_its_engine_leaves_the_question_to_ours() -> None:

@@ -366,7 +366,10 @@ def test_the_pieces_of_a_stream_are_gathered_into_whole_calls(
     def iterate() -> Iterator[Any]:
         yield from objects
 
-    for given in (pieces, objects, iterate(), stream()):
+    async def later() -> Any:
+        return stream()
+
+    for given in (pieces, objects, iterate(), stream(), later()):
         assert shown(dialect, toolkit.run_calls_sync(given)) == expected
     if dialect != "openai_responses":
         assert "Let me see." in json.dumps(asyncio.run(said(pieces)))
