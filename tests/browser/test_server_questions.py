@@ -1,4 +1,4 @@
-"""What MCP servers ask, in a page: a form that is filled and sent, a link, and nothing of a secret left."""
+"""MCP in a page: the documents' own blocks, and what servers ask: a form that is sent, a link, nothing of a secret left."""
 
 from __future__ import annotations
 
@@ -10,32 +10,38 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import expect
 
 from tests.browser.lab import SHOTS
+from tests.mcp.test_http import build
+from tests.mcp.web import serving
 
 if TYPE_CHECKING:
-    from tests.browser.conftest import OpenNotebook
+    from playwright.sync_api import Locator
 
-PLAIN = Path(__file__).parents[1] / "mcp" / "servers" / "plain.py"
+    from tests.browser.conftest import OpenNotebook
+    from tests.browser.lab import NotebookPage
+
+TESTS = Path(__file__).parents[1]
+# The program that the document starts, in the kernel's folder.
 SETUP = f"""
 %load_ext nbtoolkit
-import json
-from nbtoolkit.mcp import MCPClient, StdioMCPConfig
-client = MCPClient(
-    name="crm", is_stateful=True, mcp_config=StdioMCPConfig(command={sys.executable!r}, args=["-S", {str(PLAIN)!r}])
-)
-await client.connect()
-ask = await client.get_tool("ask")
-FORM = {{
-    "type": "object",
-    "properties": {{
-        "name": {{"type": "string", "title": "Your name", "default": "Ada"}},
-        "plan": {{"type": "string", "enum": ["basic", "pro"], "default": "pro", "description": "What is billed"}},
-        "seats": {{"type": "integer", "minimum": 1, "maximum": 50}},
-        "api_key": {{"type": "string", "minLength": 8, "description": "Of your account"}},
-    }},
-    "required": ["name", "seats"],
-}}
+import json, os, pathlib
+program = pathlib.Path("bin", "mcp-server-filesystem").absolute()
+program.parent.mkdir(exist_ok=True)
+program.write_text("#!/bin/sh\\nexec {sys.executable} -S {TESTS / "mcp" / "servers" / "plain.py"}\\n")
+program.chmod(0o755)
+os.environ["PATH"] = f"{{program.parent}}:{{os.environ['PATH']}}"
 """
 ASK = """
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Your name", "default": "Ada"},
+        "plan": {"type": "string", "enum": ["basic", "pro"], "default": "pro", "description": "What is billed"},
+        "seats": {"type": "integer", "minimum": 1, "maximum": 50},
+        "api_key": {"type": "string", "minLength": 8, "description": "Of your account"},
+    },
+    "required": ["name", "seats"],
+}
+ask = await files.get_tool("ask")
 heard = await ask(message="Which account should the contract be booked on?", schema=FORM)
 print({name: len(str(value)) for name, value in json.loads(heard.content[0].text)["content"].items()})
 """
@@ -45,13 +51,41 @@ print((await ask(params=link)).content[0].text)
 """
 
 
-def test_a_servers_form_is_sent_and_its_link_opened(open_notebook: OpenNotebook) -> None:
-    page = open_notebook([SETUP, ASK, LINK])
-    page.run_cell(0)
-    page.wait_done(0)
-    page.run_cell(1)
-    card = page.output(1)
-    send = card.get_by_role("button", name=re.compile("^Send\\s")).locator("visible=true")
+def block(name: str, url: str = "", then: str = "") -> str:
+    """A code block of the documents, as it stands there but for the import and where the server is."""
+    code = (TESTS / "seeds" / f"{name}.txt").read_text("utf-8").replace("agentscope", "nbtoolkit")
+    return re.sub(r"https?://[^/\"]+(?=/mcp)", url, code) + then
+
+
+def button(page: NotebookPage, cell: int, name: str) -> Locator:
+    return page.output(cell).get_by_role("button", name=re.compile(rf"^{name}\s")).locator("visible=true")
+
+
+def test_a_documents_servers_are_used_and_what_one_asks_is_answered(open_notebook: OpenNotebook) -> None:
+    with serving(build().streamable_http_app()) as web:
+        page = open_notebook(
+            [
+                SETUP,
+                block(
+                    "mcp_stdio",
+                    then='\nfiles = client\nprint((await toolkit.call("mcp__filesystem__echo", text="1")).text)',
+                ),
+                block("mcp_http_stateful", web.url, '\ntoolkit.call_sync("mcp__weather__echo", text="sunny")'),
+                block("mcp_progress", web.url, '\nawait toolkit.call("mcp__reports__count")'),
+                ASK,
+                LINK,
+            ]
+        )
+        for cell, clicks in enumerate(([], ["Allow once"], ["Allow once"], ["Allow once"])):
+            page.run_cell(cell)
+            for name in clicks:
+                button(page, cell, name).click()
+            page.wait_done(cell)
+        for cell, said in ((1, "1"), (2, "sunny"), (3, "counted")):
+            assert said in page.text(cell)
+        assert set(web.headers("POST", "authorization")) >= {"Bearer xxx"}
+    page.run_cell(4)
+    card, send = page.output(4), button(page, 4, "Send")
     expect(send).to_be_visible()
     card.screenshot(path=SHOTS / "server-form.png")
     key = card.get_by_label("api_key")
@@ -60,19 +94,17 @@ def test_a_servers_form_is_sent_and_its_link_opened(open_notebook: OpenNotebook)
     card.get_by_label("seats").fill("99")
     send.click()
     expect(card.get_by_role("alert")).to_be_visible()
-    card.screenshot(path=SHOTS / "server-form-fault.png")
     card.get_by_label("seats").fill("7")
     send.click()
-    page.wait_done(1)
-    assert "{'name': 3, 'plan': 3, 'seats': 1, 'api_key': 15}" in page.text(1)
-    page.run_cell(2)
-    asked = page.output(2)
-    link = asked.get_by_role("link", name="Open the link")
+    page.wait_done(4)
+    assert "{'name': 3, 'plan': 3, 'seats': 1, 'api_key': 15}" in page.text(4)
+    page.run_cell(5)
+    link = page.output(5).get_by_role("link", name="Open the link")
     expect(link).to_have_attribute("href", "https://example.org/sign?id=1")
     expect(link).to_have_attribute("target", "_blank")
-    asked.screenshot(path=SHOTS / "server-link.png")
-    asked.get_by_role("button", name=re.compile("^I opened it\\s")).locator("visible=true").click()
-    page.wait_done(2)
-    assert "accept" in page.text(2)
+    page.output(5).screenshot(path=SHOTS / "server-link.png")
+    button(page, 5, "I opened it").click()
+    page.wait_done(5)
+    assert "accept" in page.text(5)
     page.save()
     assert "hunter2" not in (page.server.root / page.path).read_text()
