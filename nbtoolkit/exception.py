@@ -77,6 +77,10 @@ class MCPDefinitionError(DeveloperOrientedException):
 class CassetteError(DeveloperOrientedException):
     """A cassette can't be read, or doesn't fit the calls; raised also out of a call that runs."""
 
+    def _render_traceback_(self) -> list[str]:
+        # IPython asks for this in place of a traceback, which would say nothing of what to do.
+        return [f"{type(self).__name__}: {self}"]
+
 
 class CassetteMissError(CassetteError):
     """A cassette holds nothing for this call; the text names the nearest entry and how it differs."""
