@@ -66,6 +66,8 @@ class PendingCall:
     shared: Shared | None = None
     #: Its first display, where that was another card's before: the same call's, before it was edited.
     first: str | None = None
+    #: The cards before it, whose display it stands in.
+    beneath: list[PendingCall] = field(default_factory=list)
     #: Displays that say its id, and below which requests; they go with the card.
     lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
@@ -89,6 +91,11 @@ class PendingCall:
         shown = self.card if self.shared is None else self.shared.tray
         view = {"version_major": 2, "version_minor": 0, "model_id": shown.view.model_id}
         return {VIEW: view, "text/plain": shown.plain}
+
+    def close_cards(self) -> None:
+        """Close the card, and those whose display it stands in."""
+        for each in (self, *self.beneath):
+            each.card.close()
 
     @property
     def answered_elsewhere(self) -> bool:
@@ -202,12 +209,18 @@ class Cards:
         number = len(question.shown_under)
         held = self._held.pop(call.request.id, [])
         taken = next((each for each in held if number == 1 and _stands(each, parent)), None)
-        if taken is not None:
-            call.first = _display_id(taken, 1)
-        scheduling.publish(call.bundle(), parent=parent, display_id=_display_id(call, number), update=taken is not None)
+        if taken is not None and _is_approval(taken.card):
+            # In the display of the card that was edited: the page hides a display whose own widget is closed, so that
+            # one stays, and holds the new card.
+            held.remove(taken)
+            call.first, call.beneath = _display_id(taken, 1), [taken, *taken.beneath]
+            call.lines += taken.lines
+            _item(taken).hold(call.card.view)
+        else:
+            scheduling.publish(call.bundle(), parent=parent, display_id=_display_id(call, number))
         # The card of the same call before it was edited; it goes now that this one is there.
         for earlier in held:
-            self.take_away(earlier, given_up=earlier is taken)
+            self.take_away(earlier)
 
     @staticmethod
     def _show_shared(call: PendingCall, shared: Shared, parent: Mapping[str, Any]) -> None:
@@ -268,8 +281,9 @@ class Cards:
     def take_away(self, call: PendingCall, record: Mapping[str, Any] | None = None, *, given_up: bool = False) -> None:
         """Close a card and empty its display, so that a saved notebook holds nothing of it.
 
-        With ``given_up`` its first display holds something else already. Where it was shown again, the record takes its place: the asking cell's own output may be lost. So it is for a
-        page that was loaded again: only the card's widgets still reach it, and then they hold the record.
+        With ``given_up`` its first display holds something else already. Where it was shown again, the record takes its
+        place: the asking cell's own output may be lost. So it is for a page that was loaded again: only the card's widgets
+        still reach it, and then they hold the record.
         """
         try:
             if call.shared is not None:
@@ -278,7 +292,7 @@ class Cards:
                 if record is not None and call.answered_elsewhere:
                     self._leave(call, record)
                 else:
-                    call.card.close()
+                    call.close_cards()
                 for number, parent in enumerate(call.question.shown_under, 1):
                     if number == 1 and given_up:
                         continue
@@ -294,7 +308,7 @@ class Cards:
         call.card.leave(record["text/html"])
         self._left.append(call)
         while len(self._left) > MAX_LEFT:
-            self._left.popleft().card.close()
+            self._left.popleft().close_cards()
 
     def _end_item(self, call: PendingCall, shared: Shared, record: Mapping[str, Any] | None) -> None:
         if call in shared.ended:
@@ -337,7 +351,7 @@ class Cards:
         for call_id in list(self._held):
             self.ended(call_id)
         while self._left:
-            self._left.popleft().card.close()
+            self._left.popleft().close_cards()
 
 
 def _stands(call: PendingCall, parent: Mapping[str, Any]) -> bool:

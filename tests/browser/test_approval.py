@@ -7,7 +7,6 @@ import statistics
 from typing import TYPE_CHECKING
 
 import nbformat
-import pytest
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
@@ -295,6 +294,202 @@ def test_hostile_text_shows_inert_and_bounded(open_notebook: OpenNotebook, front
     assert len(record) < 50_000
     assert "U+202E" in record
     assert page.output(2).locator("script, img").count() == 0
+
+
+# ------------------------------------------------------------------------------------------------- deciding
+DECIDING = """
+from nbtoolkit.tool import Bash, Edit, Read
+from pathlib import Path
+from typing import Literal
+Path("notes.txt").write_text("one\\ntwo\\nthree\\n")
+await toolkit.add_tool([Bash(), Edit(), Read()])
+
+@tool
+def plan(rows: int, kinds: list[Literal["a", "b"]], tags: list[str], deep: dict[str, int] | None = None) -> str:
+    '''Plan some rows.'''
+    return f"planned {rows} {kinds} {tags} {deep}"
+
+go = asyncio.Event()
+async def first():
+    result = await toolkit.call('save', name='four')
+    go.set()
+    return result
+
+async def late():
+    await go.wait()
+    return await toolkit.call('save', name='late')
+
+%toolkit allow Bash(git add:*)
+"""
+COMMAND = "r = await toolkit.call('Bash', command='git add -A && git commit -m \"x && y\" | tail -n 1')"
+PLAN = "r = await toolkit.call('plan', rows=3, kinds=['a'], tags=['x', 'y'])"
+TRAY = """
+all_of_them = await asyncio.gather(
+    toolkit.call('save', name='one'),
+    toolkit.call('Bash', command='cat ~/.aws/credentials'),
+    toolkit.call('Edit', file_path='notes.txt', old_string='two', new_string='2'),
+    first(),
+    late(),
+)
+print([each.state.value for each in all_of_them])
+"""
+
+
+def names(page: NotebookPage, index: int, role: str) -> list[str]:
+    """The accessible names below a cell, as the browser gives them to a screen reader."""
+    page.output(index)
+    session = page.page.context.new_cdp_session(page.page)
+    try:
+        found = session.send("Runtime.evaluate", {"expression": f"nbt.cell({index}).outputArea.node"})
+        asked = {"objectId": found["result"]["objectId"], "role": role}
+        nodes = session.send("Accessibility.queryAXTree", asked)["nodes"]
+    finally:
+        session.detach()
+    return [node["name"]["value"].replace("\n", " ") for node in nodes if not node["ignored"]]
+
+
+def places(page: NotebookPage, index: int) -> dict[str, list[float]]:
+    """Where each visible button below a cell stands, in its output."""
+    found: dict[str, list[float]] = page.page.evaluate(
+        """i => {
+          const node = nbt.cell(i).outputArea.node, from = node.getBoundingClientRect();
+          return Object.fromEntries([...node.querySelectorAll('button')]
+            .filter(b => getComputedStyle(b).visibility === 'visible')
+            .map(b => [b, b.getBoundingClientRect()])
+            .map(([b, at]) => [b.textContent, [at.x - from.x, at.y - from.y]]));
+        }""",
+        index,
+    )
+    return found
+
+
+def focused(page: NotebookPage) -> str:
+    """What has the focus: a button's or field's name."""
+    name: str = page.page.evaluate(
+        "() => { const e = document.activeElement; return e.labels?.[0]?.textContent || e.textContent; }"
+    )
+    return name.split("\n", maxsplit=1)[0]
+
+
+def a_command_is_read_part_by_part_and_always_is_given_by_keyboard(page: NotebookPage) -> None:
+    once = begin(page, 1)
+    card = page.output(1)
+    expect(card.locator(".nbtk-op")).to_have_text(["", "&&", "|"])
+    expect(card.locator(".nbtk-verdict")).to_contain_text(["✓ allowed", "? asks · no rule", "✓ allowed"])
+    card.locator("summary", has_text="Asks because no rule allows git commit").click()
+    expect(card.get_by_text("To decide otherwise: allow Bash(git commit:*)")).to_be_visible()
+    assert len(set(names(page, 1, "button"))) == len(names(page, 1, "button")) == 5
+    assert names(page, 1, "heading") == ['Bash runs git add -A && git commit -m "x && y" | tail -n 1']
+    assert names(page, 1, "combobox") == ["Mode"]
+    once.focus()
+    order = []
+    for _ in range(6):
+        order.append(focused(page))
+        page.page.keyboard.press("Tab")
+    reason = next(each for each in order if each.startswith("Reason for denying Bash runs"))
+    assert order == ["Allow once", "Always allow …", "Deny", reason, "Edit", "Answer instead"]
+    button(card, "Always allow …").focus()
+    before = places(page, 1)
+    page.page.keyboard.press("Enter")
+    expect(card.get_by_label("Rule")).to_be_visible()
+    after = places(page, 1)
+    assert {name: after[name] for name in before} == before
+    for _ in range(5):
+        page.page.keyboard.press("Tab")
+    expect(card.get_by_label("Rule")).to_be_focused()
+    page.page.keyboard.press("Control+a")
+    page.page.keyboard.type("Bash(git:*)")
+    for _ in range(2):
+        page.page.keyboard.press("Tab")
+    page.page.keyboard.press("Enter")
+    page.wait_done(1)
+    assert "allowed, and always for this kernel" in page.text(1)
+
+
+def a_call_is_edited_in_a_form_that_says_what_is_wrong(page: NotebookPage) -> None:
+    begin(page, 2)
+    card = page.output(2)
+    button(card, "Edit").click()
+    rows = card.get_by_label("rows", exact=True)
+    rows.fill("many")
+    card.get_by_label("b", exact=True).check()
+    button(card, "Remove").first.click()
+    button(card, "Add one").click()
+    expect(card.get_by_label("tags 3")).to_be_focused()
+    page.page.keyboard.type("z")
+    button(card, "Check and ask again").click()
+    expect(card.get_by_role("alert").filter(has_text="rows: got")).to_be_visible()
+    expect(rows).to_be_focused()
+    page.screenshot("card-edit-fault", card)
+    rows.fill("7")
+    button(card, "Check and ask again").click()
+    expect(card.locator("td", has_text='["y", "z"]')).to_be_visible()
+    expect(button(card, "Allow once")).to_have_count(1)
+    button(card, "Answer instead").click()
+    card.get_by_label("Result of").fill("no plan, but this")
+    button(card, "Send as the result").click()
+    page.wait_done(2)
+    assert "no plan, but this" in page.text(2)
+    assert "answered by you" in page.text(2)
+
+
+def a_reason_is_typed_and_entered_and_a_mode_is_changed(page: NotebookPage) -> None:
+    begin(page, 2)
+    reason = page.output(2).get_by_label("Reason for denying plan")
+    reason.focus()
+    page.page.keyboard.press("Enter")
+    assert page.still_waiting(2, seconds=0.3)
+    page.page.keyboard.type("not today")
+    page.page.keyboard.press("Enter")
+    page.wait_done(2)
+    assert "denied: “not today”" in page.text(2)
+    begin(page, 2)
+    page.output(2).get_by_label("Mode").select_option("explore")
+    page.wait_done(2)
+    assert "denied by mode explore" in page.text(2)
+    mode = page.add_cell("%toolkit mode default", below=4)
+    page.run_cell(mode)
+    page.wait_done(mode)
+
+
+def several_share_a_tray_that_keeps_still(page: NotebookPage) -> None:
+    page.run_cell(3)
+    tray = page.output(3)
+    expect(button(tray, r"Allow these 3 \(not 2\)")).to_have_count(1)
+    expect(tray.get_by_text("4 calls wait for you")).to_be_visible()
+    assert len(set(names(page, 3, "button"))) == len(names(page, 3, "button"))
+    before = places(page, 3)
+    # The fourth one's end lets a newcomer ask.
+    button(tray, "Allow once").nth(3).click()
+    expect(tray.get_by_text("done, its record is below")).to_be_visible()
+    expect(tray.get_by_text("One more came, below: not part of “these 2”.")).to_be_visible()
+    now = places(page, 3)
+    assert {name: now[name] for name in before if name in now} == {
+        name: where for name, where in before.items() if name in now
+    }
+    assert len([name for name in now if name in before]) == 9
+    page.screenshot("tray", tray)
+    button(tray, "More …").first.click()
+    expect(tray.get_by_label("Reason for denying 1: save")).to_be_focused()
+    button(tray, r"Allow these 2 \(not 2\)").click()
+    expect(button(tray, "Allow these")).to_have_count(0)
+    expect(button(tray, "Allow once")).to_have_count(2)
+    button(tray, r"Deny\s2:").click()
+    button(tray, r"Allow once\s5:").click()
+    page.wait_done(3)
+    assert page.text(3).endswith("['success', 'denied', 'success', 'success', 'success']")
+    expect(tray.locator(".nbtk-card")).to_have_count(0)
+
+
+def test_a_person_decides_with_all_that_a_card_offers(open_notebook: OpenNotebook) -> None:
+    page = open_notebook([SETUP + DECIDING, COMMAND, PLAN, TRAY, NEXT])
+    page.run_cell(0)
+    page.wait_done(0)
+    a_command_is_read_part_by_part_and_always_is_given_by_keyboard(page)
+    a_call_is_edited_in_a_form_that_says_what_is_wrong(page)
+    a_reason_is_typed_and_entered_and_a_mode_is_changed(page)
+    several_share_a_tray_that_keeps_still(page)
+    assert page.errors == []
 
 
 # ------------------------------------------------------------------------------------------------- looks

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ipywidgets.widgets import widget as registry
 
 from nbtoolkit import hooks
 from nbtoolkit.notebook import questions, recorder, render, scheduling
@@ -499,9 +500,23 @@ def test_an_edited_call_asks_again_in_the_first_cards_display(screen: Screen) ->
     approver = InlineApprover()
     asked(approver, on_the_page(clicks("Edit", "Check and ask again")))
     assert len(screen.cards) == 1
-    asked(approver, clicks("Allow once"))
-    assert screen.log == ["shown", "updated"]
-    assert len(screen.cards) == 1
+    first = screen.cards[0][VIEW]["model_id"]
+    again: list[PendingCall] = []
+
+    def look(call: PendingCall) -> None:
+        again.append(call)
+        root = registry._instances[first]
+        assert root.children == (call.card.view,)
+        assert not {"nbtk-card", "nbtk-pending"} & set(root._dom_classes)
+        clicks("Allow once")(call)
+
+    asked(approver, look)
+    # A page hides a display whose widget is closed, whatever was put in its place.
+    assert screen.log == ["shown"]
+    approver.ended("call-1")
+    assert screen.cards == []
+    assert again[0].card.widgets == []
+    assert first not in registry._instances
 
 
 def test_the_record_takes_the_cards_place_below_its_own_cell_only(screen: Screen) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -225,15 +228,48 @@ def test_deny_takes_the_reason_if_there_is_one() -> None:
     assert "Denied: “not today”" in other.page.text
 
 
-def test_enter_denies_only_where_a_reason_stands_and_leaving_the_field_does_not() -> None:
+def wait(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        threading.Event().wait(0.01)
+
+
+def test_enter_denies_with_the_text_that_the_page_sends_behind_it() -> None:
     asked = Asked()
     reason = asked.field("Reason")
     reason._handle_custom_msg({"event": "submit"}, [])
     assert asked.answers == []
+    reason.value = "not today"
+    assert asked.answers == [Approval.deny("not today")]
+
+
+def test_leaving_the_field_denies_nothing_and_enter_then_takes_what_was_sent() -> None:
+    asked = Asked()
+    reason = asked.field("Reason")
     reason.value = "no"
     assert asked.answers == []
     reason._handle_custom_msg({"event": "submit"}, [])
+    wait(lambda: asked.answers)
     assert asked.answers == [Approval.deny("no")]
+
+
+def test_enter_in_an_empty_reason_denies_nothing_also_not_what_is_typed_later() -> None:
+    asked = Asked()
+    reason = asked.field("Reason")
+    reason._handle_custom_msg({"event": "submit"}, [])
+    wait(lambda: asked.card._entered == 0.0)
+    reason.value = "a reason that is still being written"
+    assert asked.answers == []
+
+
+def test_no_text_of_a_card_is_sent_while_it_is_typed() -> None:
+    asked = Asked()
+    for label in ("Always allow …", "Edit", "Answer instead"):
+        asked.click(label)
+    texts = [each for each in asked.card.widgets if isinstance(each, ipywidgets.Text | ipywidgets.Textarea)]
+    assert len(texts) >= 4
+    # The page holds messages of one field back while the kernel is busy, and a click passes them.
+    assert not any(each.continuous_update for each in texts)
 
 
 def test_always_gives_the_edited_rules_and_the_scope() -> None:

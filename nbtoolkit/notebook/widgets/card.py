@@ -8,6 +8,8 @@ room.
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,8 @@ MODES = (
 )
 # A button's name says which call it is for; a screen reader reads all of it.
 ABOUT_LIMIT = 60
+# Seconds: the page sends Enter and the text one behind the other.
+ENTER_TIME = 0.3
 # An item of a tray shows so many lines of its body; the rest is one click away.
 ITEM_LINES = 8
 
@@ -98,6 +102,7 @@ class ApprovalCard:
         self._route = route
         self._kit = kit = Kit()
         self._reason: Any = None
+        self._entered = 0.0
         self._settled = self._said = self._gone = False
         #: The line that stands in the buttons' place.
         self.said = ""
@@ -192,13 +197,15 @@ class ApprovalCard:
 
     def leave(self, markup: str) -> None:
         """Hold nothing but this markup from now on, where the card stands."""
+        self.hold(self._kit.html(markup))
+
+    def hold(self, widget: Any) -> None:
+        """Be no card any more, but the place of this widget."""
         self._settled = self._said = self._gone = True
-        kit = self._kit
-        left = kit.html(markup)
-        self.view.children = (left,)
-        for name in ("nbtk-card", "nbtk-item", "nbtk-pending"):
+        self.view.children = (widget,)
+        for name in ("nbtk-card", "nbtk-item", "nbtk-pending", "nbtk-asked"):
             self.view.remove_class(name)
-        kit.close_all_but(self.view, left)
+        self._kit.close_all_but(self.view, *(each for each in self._kit.widgets if each is widget))
 
     def close(self) -> None:
         """Take the card away; a closed view takes no room."""
@@ -216,7 +223,16 @@ class ApprovalCard:
         self.resolve(Approval.deny(reason or None))
 
     def _reason_message(self, message: object) -> None:
-        if isinstance(message, dict) and message.get("event") == "submit" and self._reason.value.strip():
+        """Enter; what was typed comes right after, unless it was sent when the field was left."""
+        if isinstance(message, dict) and message.get("event") == "submit":
+            self._entered = time.monotonic()
+            timer = threading.Timer(ENTER_TIME, self._reason_given)
+            timer.daemon = True
+            timer.start()
+
+    def _reason_given(self) -> None:
+        entered, self._entered = self._entered, 0.0
+        if self._reason.value.strip() and time.monotonic() - entered < 2 * ENTER_TIME:
             self._deny()
 
     def _mode_chosen(self, mode: PermissionMode) -> None:
@@ -264,9 +280,12 @@ class ApprovalCard:
             unseen=True,
             layout=kit.layout(),
             placeholder="Reason, for the model (optional)",
+            # Typed text that is sent as it is typed may come after the click, and then only a part of it counts.
+            continuous_update=False,
         )
         # A changed value isn't Enter: leaving the field changes it too.
         self._reason.on_msg(lambda _, message, __: self._reason_message(message))
+        self._reason.observe(lambda _: self._reason_given(), "value")
         buttons.append(kit.box("nbtk-deny-pair", [self._no, self._reason], row=True))
         buttons.append(kit.button("Edit", about, "3.8em", lambda: self._toggle("edit"), "nbtk-quiet"))
         buttons.append(kit.button("Answer instead", about, "8.8em", lambda: self._toggle("answer"), "nbtk-quiet"))
@@ -311,8 +330,8 @@ class ApprovalCard:
         if before is not None:
             self._drawers[before].view.add_class("nbtk-shut")
         if name is not None:
+            # Without the focus, which would scroll the buttons away from under the pointer.
             self._drawers[name].view.remove_class("nbtk-shut")
-            self._drawers[name].focus()
 
 
 # ------------------------------------------------------------------------------------------------------------- markup

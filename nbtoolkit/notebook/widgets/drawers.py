@@ -51,6 +51,8 @@ class AlwaysDrawer:
             label_width=_LABEL,
             value="\n".join(str(rule) for rule in rules),
             rows=len(rules),
+            # Half of a rule may allow more than all of it: it is sent whole, when the field is left for the button.
+            continuous_update=False,
             tooltip="One rule a line",
         )
         self._scope = kit.field(
@@ -62,10 +64,6 @@ class AlwaysDrawer:
         self._rules.observe(lambda _: self._say(), "value")
         row = kit.box("nbtk-row", [self._scope, save], row=True)
         self.view = kit.box("nbtk-drawer", [self._rules, row, self._note])
-
-    def focus(self) -> None:
-        """Put the cursor into the rules."""
-        self._rules.focus()
 
     def _allow(self) -> None:
         try:
@@ -122,10 +120,6 @@ class EditDrawer:
         note = kit.html('<span class="nbtk-soft">Judged again before it runs.</span>')
         self.view = kit.box("nbtk-drawer", [self._form.widget, kit.box("nbtk-row", [send, note], row=True)])
 
-    def focus(self) -> None:
-        """Put the cursor into the first field."""
-        self._form.focus()
-
     def _send(self) -> None:
         self._form.show_faults()
         try:
@@ -150,14 +144,11 @@ class AnswerDrawer:
             unseen=True,
             rows=3,
             placeholder="The result that the model gets; the tool doesn't run",
+            continuous_update=False,
         )
         send = kit.button("Send as the result", about, "11.4em", self._send, "nbtk-primary")
         self._note = kit.html("")
         self.view = kit.box("nbtk-drawer", [self._text, kit.box("nbtk-row", [send, self._note], row=True)])
-
-    def focus(self) -> None:
-        """Put the cursor into the text."""
-        self._text.focus()
 
     def _send(self) -> None:
         if not self._text.value.strip():

@@ -201,6 +201,9 @@ _FORM = """
 _TRAY = """
 .nbtk .nbtk-tray-bar{padding:8px 12px;gap:4px 16px;flex-flow:row wrap;align-items:center}
 .nbtk .nbtk-tray-bar>.widget-html{flex:1 1 260px;width:auto}
+.nbtk .nbtk-lines{display:grid}
+.nbtk .nbtk-lines>*{grid-area:1/1}
+.nbtk .nbtk-lines>[aria-hidden]{visibility:hidden}
 .nbtk .nbtk-all{gap:8px;margin-left:auto;flex:none;flex-flow:row wrap;max-width:100%}
 @container (max-width:560px){.nbtk .nbtk-all{margin-left:0}.nbtk .nbtk-all>:first-child{order:3}}
 .nbtk .nbtk-item{border-top:1px solid var(--nbtk-line);padding:8px 12px 10px;gap:6px}

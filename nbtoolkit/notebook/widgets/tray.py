@@ -23,6 +23,7 @@ __all__ = ["Tray"]
 
 # As many names as a button's accessible name should hold.
 NAMED = 6
+LATE = "99 more came, below: not part of “these 99”."
 
 
 class Tray:
@@ -34,6 +35,7 @@ class Tray:
         self._these = [card for card in cards if not card.safety]
         self._late: list[ApprovalCard] = []
         self._closed = False
+        self._first = self._line()
         self._head = kit.html(SHEET + self._said())
         label = self._label()
         # Room for the longest that it will say, so that its neighbours never move.
@@ -163,7 +165,10 @@ class Tray:
         waiting = sum(card.waits for card in self.cards)
         title = f"{count(waiting, 'call')} {'waits' if waiting == 1 else 'wait'} for you" if waiting else "All answered"
         heading = f'<div role="heading" aria-level="4" class="nbtk-title">{title}</div>'
-        return f'{heading}<div class="nbtk-meta" role="status">{self._line() if waiting else "&nbsp;"}</div>'
+        # Each line it may say takes its room from the start, so that none of them moves what is below.
+        room = "".join(f'<span aria-hidden="true">{line}</span>' for line in (self._first, LATE))
+        said = f'<span role="status">{self._line() if waiting else ""}</span>'
+        return f'{heading}<div class="nbtk-meta nbtk-lines">{room}{said}</div>'
 
     def _line(self) -> str:
         these = len(self._these)
