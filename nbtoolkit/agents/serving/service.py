@@ -80,6 +80,7 @@ class Service:
         self._locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
         self._groups = frozenset(toolkit.state.tool_context.activated_groups)
         self._told: Any = None
+        self._schemas: dict[str, Any] = {}
         # Is told, in the server's thread, of the name of each client that comes.
         self.on_client: Callable[[str], None] | None = None
         self._bus: Any = None
@@ -107,6 +108,8 @@ class Service:
             title=TITLE,
             version=nbtoolkit.__version__,
             instructions=INSTRUCTIONS,
+            # Else each call of the newest protocol would list all tools to check its headers.
+            get_tool_input_schema=self._schemas.get,
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
             on_subscriptions_listen=ListenHandler(self._bus),
@@ -182,9 +185,9 @@ class Service:
         tools = await self.toolkit.all_tools()
         if self._told is None:
             self._told = _told(tools, self._groups)
-        return mcp_types.ListToolsResult(
-            tools=[forms.to_definition(tool, group) for group, tool in tools if self.toolkit.is_active(group, state)]
-        )
+        listed = [forms.to_definition(tool, group) for group, tool in tools if self.toolkit.is_active(group, state)]
+        self._schemas.update((tool.name, tool.input_schema) for tool in listed)
+        return mcp_types.ListToolsResult(tools=listed)
 
     async def look(self) -> bool:
         """Tell the clients where tools have come, gone or changed since they were last told; whether they were."""

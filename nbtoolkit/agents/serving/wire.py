@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def protocol(refused: Counter[str], head_seconds: float, most: int, log: logging
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            _at_once(transport)
             if len(self.connections) > most:
                 refused["connections"] += 1
                 transport.abort()
@@ -60,3 +62,10 @@ def protocol(refused: Counter[str], head_seconds: float, most: int, log: logging
 def _answers(connection: Any) -> bool:
     cycle = connection.cycle  # None before the first request, which its annotation doesn't say
     return cycle is not None and not cycle.response_complete
+
+
+def _at_once(transport: asyncio.Transport) -> None:
+    """Send what is written; asyncio says so only for sockets made with TCP's number, and else each answer waits 40 ms."""
+    line = transport.get_extra_info("socket")
+    if line is not None:
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
