@@ -95,7 +95,7 @@ def _reason(session: Session, error: BaseException | None) -> str:
         if isinstance(single, httpx2.ConnectTimeout):
             return "no connection within the timeout"
         if isinstance(single, httpx2.TransportError):
-            return _transport(single)
+            return _transport(single) + _scheme(session, single)
         if type(single).__module__.startswith("mcp.client.auth"):
             return f"signing in failed: {single}"
     if session.process is None and session.answers.status is not None:
@@ -115,6 +115,12 @@ def _status(status: int, reason: str) -> str:
     return f"the server answered {status} {reason}".rstrip() + (f": {hint}" if hint else "")
 
 
+def _scheme(session: Session, error: BaseException) -> str:
+    """What http:// may have to do with an end without an answer."""
+    ended = not str(error) and getattr(session.config, "url", "").casefold().startswith("http://")
+    return "; does it want https?" if ended else ""
+
+
 def _transport(error: BaseException) -> str:
     chain: BaseException | None = error
     while chain is not None:
@@ -124,6 +130,8 @@ def _transport(error: BaseException) -> str:
             return f"TLS: {chain.reason or chain}; is it https at all?"
         chain = chain.__cause__ or chain.__context__
     text = str(error)
+    if not text:
+        return "the connection ended without an answer"
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return f"TLS: the certificate isn't trusted ({text})"
     if "SSL" in text:

@@ -69,7 +69,8 @@ _TABLE = (
     Spec(
         "mcp add",
         "NAME COMMAND ARGS… | NAME URL",
-        "Start or reach an MCP server and add its tools. Behind -- all options are the command's own.",
+        "Start or reach an MCP server and add its tools. --trust takes its word for which of them only read. Behind -- all "
+        "options are the command's own.",
         (
             Option("--header", "KEY=VALUE"),
             Option("--env", "KEY=VALUE"),
@@ -77,6 +78,7 @@ _TABLE = (
             Option("--enable", "TOOL", many=True),
             Option("--disable", "TOOL", many=True),
             Option("--timeout", "SECONDS"),
+            Option("--trust"),
         ),
         least=2,
         most=None,

@@ -55,6 +55,7 @@ def add_server(session: Session, command: Command) -> None:
             enable_tools=_names(command, "--enable"),
             disable_tools=_names(command, "--disable"),
             execution_timeout=None if timeout is None else _seconds(timeout),
+            trust_annotations=command.has("--trust"),
         )
     _attach(session, client)
     _show_tools(session, client)

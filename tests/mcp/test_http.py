@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+import http.server
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import mcp_types
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from mcp.server import MCPServer, Server
 from mcp.server.mcpserver import Context
 
@@ -21,6 +29,7 @@ from tests.mcp.support import said, until, use
 from tests.mcp.web import Web, answering, serving
 
 release = threading.Event()
+HOUR = datetime.timedelta(hours=1)
 
 
 def build() -> MCPServer:
@@ -283,6 +292,46 @@ def test_plain_http_where_https_was_asked_for_is_named(web: Web) -> None:
     config = HttpMCPConfig(url=web.url.replace("http://", "https://") + "/mcp")
     with pytest.raises(MCPConnectionError, match="TLS: "):
         asyncio.run(MCPClient(name="a", is_stateful=True, mcp_config=config).connect())
+
+
+@pytest.fixture
+def untrusted(tmp_path: Path) -> Iterator[int]:
+    """A port behind TLS with a certificate of nobody's."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + HOUR)
+    signed = made.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), False).sign(key, SHA256())
+    pem = signed.public_bytes(Encoding.PEM)
+    pem += key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (tmp_path / "both.pem").write_bytes(pem)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "both.pem")
+    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "words"),
+    [
+        ("https", "TLS: the certificate isn't trusted (self-signed certificate)"),
+        ("http", "the connection ended without an answer; does it want https?"),
+    ],
+)
+def test_a_certificate_that_is_not_trusted_and_http_where_https_is_wanted_are_named(
+    untrusted: int, scheme: str, words: str
+) -> None:
+    config = HttpMCPConfig(url=f"{scheme}://localhost:{untrusted}/mcp", timeout=10)
+    with pytest.raises(MCPConnectionError) as caught:
+        asyncio.run(MCPClient(name="tls", is_stateful=True, mcp_config=config).connect())
+    assert words in str(caught.value)
 
 
 def test_a_server_that_never_answers_is_given_up_after_the_timeout() -> None:

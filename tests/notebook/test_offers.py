@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,7 @@ from mcp.server import MCPServer
 from nbtoolkit import hooks
 from nbtoolkit.mcp import MCPClient, StdioMCPConfig
 from nbtoolkit.notebook.tables import how
-from tests.mcp.support import in_memory
+from tests.mcp.support import PLAIN, in_memory
 from tests.notebook.test_magics import Desk, Ran, desk
 
 __all__ = ["desk"]
@@ -83,6 +84,14 @@ def test_a_prompt_is_listed_with_its_arguments_and_filled_in(attached: Desk) -> 
 
 def test_a_resource_that_is_not_there_is_one_line(attached: Desk) -> None:
     assert "nosuch" in str(attached.run("%toolkit mcp resources offers other://nosuch").error)
+
+
+def test_a_servers_word_for_what_only_reads_is_taken_where_it_is_trusted(desk: Desk) -> None:
+    desk.shell.user_ns.update(sys=sys, server=str(PLAIN))
+    desk.ok("%toolkit mcp add plain {sys.executable} -S $server --trust")
+    desk.ok("%toolkit call mcp__plain__echo text=hi")
+    assert desk.asked == []
+    desk.ok("%toolkit mcp remove plain")
 
 
 def test_a_secret_among_a_commands_arguments_stays_out_of_the_list() -> None:
