@@ -62,14 +62,21 @@ class _Visit:
 class KernelRunner:
     """Runs clients' calls on the main thread, when no cell keeps it."""
 
-    def __init__(self, visitors: scheduling.Visitors) -> None:
+    def __init__(self, visitors: scheduling.Visitors, toolkit: Toolkit) -> None:
         self._visitors = visitors
+        self._toolkit = toolkit
 
     def submit(self, call: ServedCall) -> None:
         """Let the call in when the main thread is free."""
         visit = _Visit(call)
-        call.future.add_done_callback(lambda _: self._visitors.leave(visit))
+        call.future.add_done_callback(lambda _: self._ended(visit))
         self._visitors.let_in(visit)
+
+    def _ended(self, visit: _Visit) -> None:
+        self._visitors.leave(visit)
+        if self._visitors.running is None:
+            # What was allowed for the rest of a cell that isn't there would hold until some cell ends.
+            self._toolkit.engine.end_cell()
 
     def why_busy(self) -> str:
         """Which cell keeps it."""
@@ -88,7 +95,7 @@ class Serving:
         self._card: ConnectCard | None = None
         self._shown: tuple[str, Mapping[str, Any]] = ("", {})
         self.server = HTTPServer(
-            session.toolkit, host=host, port=port, runner=KernelRunner(self._visitors), name=NAME
+            session.toolkit, host=host, port=port, runner=KernelRunner(self._visitors, session.toolkit), name=NAME
         ).start()
         self.server.service.on_client = lambda _: self._visitors.soon(self.hide)
         self._events.register("post_run_cell", self._cell_ended)

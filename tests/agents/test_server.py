@@ -265,6 +265,19 @@ def test_stop_ends_calls_under_way_and_gives_the_port_back(toolkit: Toolkit) -> 
         assert again.token != server.token
 
 
+def test_a_call_lists_no_tools(
+    server: HTTPServer, toolkit: Toolkit, connect: Callable[..., ForeignClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = connect()
+    client.tools()
+
+    async def all_tools() -> list[Any]:
+        raise AssertionError("the tools were listed")
+
+    monkeypatch.setattr(toolkit, "all_tools", all_tools)
+    assert text(client.call("point", x=1).result(PATIENCE)) == '{"x": 1, "y": 0}'
+
+
 def test_our_own_client_attaches_a_served_toolkit_like_any_server(server: HTTPServer) -> None:
     async def attach() -> tuple[list[str], Any, bool, str]:
         client = MCPClient(

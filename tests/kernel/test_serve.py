@@ -147,6 +147,14 @@ def test_calls_run_between_cells_and_while_one_waits_but_not_in_a_busy_one(
     press(page, "Allow once", serving)
     assert text(result(page, later)) == "11"
 
+    # "For the rest of this cell" is for the call alone where no cell runs.
+    page.run(
+        "from nbtoolkit.permission.approval import Approval\nasked = []\nasync def approver(request):\n"
+        "    asked.append(request)\n    return Approval.allow(scope='cell')\ntoolkit.approver = approver"
+    ).ok()
+    assert [text(result(page, client.call("add", a=1))) for _ in range(2)] == ["2", "2"]
+    assert page.run("toolkit.approver = None\nprint(len(asked))").ok().text == "2\n"
+
 
 def test_clients_hear_of_tools_as_cells_are_run_and_a_call_that_a_client_gives_up_takes_its_card_along(
     page: FrontEnd, clients: Callable[..., ForeignClient], kernel: KernelProcess
