@@ -298,11 +298,9 @@ def test_hostile_text_shows_inert_and_bounded(open_notebook: OpenNotebook, front
 
 # ------------------------------------------------------------------------------------------------- deciding
 DECIDING = """
-from nbtoolkit.tool import Bash, Edit, Read
-from pathlib import Path
+from nbtoolkit.tool import Bash, Write
 from typing import Literal
-Path("notes.txt").write_text("one\\ntwo\\nthree\\n")
-await toolkit.add_tool([Bash(), Edit(), Read()])
+await toolkit.add_tool([Bash(), Write()])
 
 @tool
 def plan(rows: int, kinds: list[Literal["a", "b"]], tags: list[str], deep: dict[str, int] | None = None) -> str:
@@ -327,7 +325,7 @@ TRAY = """
 all_of_them = await asyncio.gather(
     toolkit.call('save', name='one'),
     toolkit.call('Bash', command='cat ~/.aws/credentials'),
-    toolkit.call('Edit', file_path='notes.txt', old_string='two', new_string='2'),
+    toolkit.call('Write', file_path='notes.txt', content='one\\ntwo\\n'),
     first(),
     late(),
 )
