@@ -21,7 +21,7 @@ from urllib.parse import quote, quote_plus
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["MARK", "Redactor", "is_masked", "keep_masked", "keep_secret", "redact", "redacted"]
+__all__ = ["MARK", "Redactor", "keep_secret", "redact", "redacted"]
 
 MARK = "[redacted]"
 
@@ -156,19 +156,6 @@ def keep_secret(value: str) -> None:
             del _kept[next(iter(_kept))]
 
 
-def keep_masked(schema: Any, content: Any) -> None:
-    """Count what a person typed into a form's masked fields as secrets."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    for name, about in properties.items() if isinstance(properties, dict) else ():
-        if is_masked(about) and isinstance(content.get(name), str):
-            keep_secret(content[name])
-
-
-def is_masked(about: Any) -> bool:
-    """Whether a form's field takes a secret, by its schema."""
-    return isinstance(about, dict) and (about.get("writeOnly") is True or about.get("format") == "password")
-
-
 def _forms(value: str) -> set[str]:
     """A secret as it stands in plain text, in JSON, in a Python repr and in a URL."""
     forms = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
@@ -176,9 +163,14 @@ def _forms(value: str) -> set[str]:
 
 
 class Redactor:
-    """The secrets known when it was made: make one for each export, since the environment changes."""
+    """The secrets known when it was made: make one for each export, since the environment changes.
 
-    def __init__(self) -> None:
+    Without ``shapes`` only texts go that are known for secrets of the person's own. That is for what a person is asked
+    to allow: behind a mark that anything of a shape gets, a model could hide what it wants done.
+    """
+
+    def __init__(self, *, shapes: bool = True) -> None:
+        self._shapes = shapes
         for name, value in os.environ.items():
             # One that was there once may stand in an older result.
             if value not in _kept and _is_secret(name, value):
@@ -198,6 +190,8 @@ class Redactor:
                 at = text.find(secret, at + 1)
         if self._words is not None:
             found += [hit.span() for hit in self._words.finditer(text)]
+        if not self._shapes:
+            return _merged(found)
         folded = text.lower()
         present = {word for word in _WORDS if word in folded}
         if present:
@@ -234,7 +228,7 @@ class Redactor:
         return value
 
     def _named(self, name: str, value: Any) -> Any:
-        return MARK if isinstance(value, str) and _is_secret(name, value) else self.value(value)
+        return MARK if self._shapes and isinstance(value, str) and _is_secret(name, value) else self.value(value)
 
 
 def _hits(shapes: tuple[_Shape, ...], text: str, present: set[str]) -> Iterable[tuple[int, int]]:
@@ -279,6 +273,6 @@ def redact(text: str) -> str:
     return Redactor().text(text)
 
 
-def redacted(value: Any) -> Any:
+def redacted(value: Any, *, shapes: bool = True) -> Any:
     """A JSON value with the secrets in it replaced."""
-    return Redactor().value(value)
+    return Redactor(shapes=shapes).value(value)

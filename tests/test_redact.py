@@ -133,6 +133,13 @@ def test_hits_that_overlap_are_one() -> None:
     assert redact(f"prefix:{key}") == MARK
 
 
+def test_what_a_person_is_asked_to_allow_hides_only_known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "correct-horse-1")
+    asked = {"command": "curl -H 'X-API-Key: correct-horse-1' -d api_key=x1;rm", "password": "hunter2;rm"}
+    shown = {"command": f"curl -H 'X-API-Key: {MARK}' -d api_key=x1;rm", "password": "hunter2;rm"}
+    assert redacted(asked, shapes=False) == shown
+
+
 def test_a_secret_that_lies_across_pieces_goes_from_each() -> None:
     key = KEYS["openai"]
     pieces = ["a ", key[:5], key[5:20], key[20:] + " b"]

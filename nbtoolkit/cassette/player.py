@@ -15,11 +15,11 @@ from nbtoolkit.cassette.servers import raised, read
 from nbtoolkit.cassette.tape import Tape, runs_itself
 from nbtoolkit.cassette.values import decode
 from nbtoolkit.exception import AgentOrientedException, CassetteError
+from nbtoolkit.mcp.interaction import secret_fields
 from nbtoolkit.permission.approval import Approval
 from nbtoolkit.permission.grants import CELL, KERNEL
 from nbtoolkit.permission.remember import Remembered
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
-from nbtoolkit.redact import is_masked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -89,6 +89,8 @@ class Replay(Tape):
                 raise self.cassette.miss("ask" if not on else "call", name, on, arguments)
             return inner
         approval = self._answer(entry)
+        if approval.scope != "call":
+            self.asked[request.id] = entry
 
         async def answer(request: ApprovalRequest) -> Approval:
             # What was planned for this question isn't left over.
@@ -127,8 +129,7 @@ class Replay(Tape):
             held = PermissionRule.parse(str(rule), PermissionBehavior.ALLOW, source)
             self._granted.append(held)
             engine.grants.add(held)
-        arguments = self.canonical(request.tool_input)
-        entry = self.cassette.find("ask", request.tool.name, "", arguments)
+        entry = self.asked.pop(request.id, None)
         note = None if entry is None else entry.fields.get("note")
         return Remembered(tuple(approval.rules), approval.scope, note)
 
@@ -224,7 +225,7 @@ class Replay(Tape):
             schema = dict(asked.get("schema") or {"type": "object", "properties": {}})
             link = {"x-url": asked["url"]} if "url" in asked else {}
             given = await handler(asked.get("message", ""), {**schema, **link})
-            masked = {name for name, about in (schema.get("properties") or {}).items() if is_masked(about)}
+            masked = secret_fields(schema)
             left = {name: each for name, each in dict(given or {}).items() if name not in masked}
             recorded = {name: each for name, each in asked.get("content", {}).items() if name not in masked}
             if (given is not None) != (asked.get("action") == "accept") or self.canonical(left) != self.canonical(

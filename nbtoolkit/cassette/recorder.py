@@ -133,6 +133,8 @@ class Recording(Tape):
             entry = self._open("ask", request.tool.name, "", request.tool_input)
             approval = await ask(inner, request)
             self._complete(entry, self._answer(approval))
+            if approval.scope != "call":
+                self.asked[request.id] = entry
             return approval
 
         return note
@@ -152,14 +154,7 @@ class Recording(Tape):
     def remember(self, engine: PermissionEngine, approval: Approval, request: ApprovalRequest) -> Remembered:
         """Remember as without it, and keep what came of that."""
         kept = engine.remember(approval, request)
-        entry = next(
-            (
-                entry
-                for entry in reversed(self.cassette.entries)
-                if entry.kind == "ask" and entry.name == request.tool.name and entry.fields.get("answer") == "allow"
-            ),
-            None,
-        )
+        entry = self.asked.pop(request.id, None)
         if entry is not None:
             rules = [self.places.leave(str(rule)) for rule in kept.rules]
             entry.fields |= {"scope": kept.scope, "rules": rules, **({"note": kept.note} if kept.note else {})}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.exception import MCPConnectionError, MCPDefinitionError
-from nbtoolkit.redact import MARK, is_masked
+from nbtoolkit.mcp.interaction import secret_fields
+from nbtoolkit.redact import MARK
 
 if TYPE_CHECKING:
     from nbtoolkit.mcp.client import MCPClient
@@ -49,13 +50,12 @@ def read(kind: str, value: Any) -> Any:
 
 def question(asked: Elicitation, answer: ElicitationAnswer) -> dict[str, Any]:
     """A server's question with its answer; what goes into a masked field is left out."""
-    properties = asked.schema.get("properties") or {}
-    masked = {name for name, about in properties.items() if is_masked(about)}
+    masked = secret_fields(asked.schema)
     content = {name: MARK if name in masked else value for name, value in answer.content.items()}
     fields: dict[str, Any] = {"message": asked.message}
     if asked.url is not None:
         fields["url"] = asked.url
-    if properties:
+    if asked.schema.get("properties"):
         fields["schema"] = asked.schema
     return {**fields, "action": answer.action, **({"content": content} if content else {})}
 

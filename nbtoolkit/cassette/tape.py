@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nbtoolkit.cassette.places import Places
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.mcp import taping
+from nbtoolkit.mcp.tool import MCPTool
 from nbtoolkit.permission.sensitive import protect
 from nbtoolkit.redact import Redactor
 from nbtoolkit.skill import SkillViewer
@@ -16,7 +17,7 @@ from nbtoolkit.tool.group import ResetTools
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from nbtoolkit.cassette.file import Cassette
+    from nbtoolkit.cassette.file import Cassette, Entry
     from nbtoolkit.cassette.player import Replay
     from nbtoolkit.cassette.recorder import Recording
     from nbtoolkit.tool.base import ToolBase
@@ -30,7 +31,7 @@ _OWN = (ResetTools, SkillViewer)
 
 def runs_itself(tool: ToolBase) -> bool:
     """Whether a run is no matter of the tape: it concerns this process alone, or is taped at its server."""
-    return isinstance(tool, _OWN) or tool.is_mcp
+    return isinstance(tool, (*_OWN, MCPTool))
 
 
 class Tape:
@@ -44,6 +45,8 @@ class Tape:
         self.places = Places()
         self.lock = threading.RLock()
         self.running = False
+        # The entries of the questions under way, by the call's id.
+        self.asked: dict[str, Entry] = {}
 
     def __repr__(self) -> str:
         state = "" if self.running else ", stopped"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from nbtoolkit.mcp import taping
-from nbtoolkit.redact import keep_masked
+from nbtoolkit.redact import keep_secret
 
 if TYPE_CHECKING:
     import httpx2
@@ -118,6 +118,13 @@ def is_secret_field(name: str, about: Mapping[str, Any]) -> bool:
     # In userPassword the words are told apart by their capitals.
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", f"{name} {about.get('title') or ''}")
     return about.get("type") in {"string", "integer", None} and _SECRET.search(words) is not None
+
+
+def secret_fields(schema: Mapping[str, Any]) -> set[str]:
+    """The names of a form's fields that take secrets."""
+    properties = schema.get("properties")
+    fields = properties.items() if isinstance(properties, Mapping) else ()
+    return {name for name, about in fields if isinstance(about, Mapping) and is_secret_field(name, about)}
 
 
 def with_defaults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
@@ -278,7 +285,9 @@ class Interaction:
 
     async def _answer(self, question: Elicitation) -> ElicitationAnswer:
         answer = await self._answer_now(question)
-        keep_masked(question.schema, answer.content)
+        for name, value in answer.content.items():
+            if name in secret_fields(question.schema):
+                keep_secret(str(value))
         if (asked := taping.questions.get()) is not None:
             asked.append((question, answer))
         return answer

@@ -269,8 +269,8 @@ def _bound(approval: Any, request: ApprovalRequest) -> Approval:
 
 def _typed_question(request: ApprovalRequest, *, may_remember: bool) -> str:
     """The card as lines of text, above the prompt."""
-    # What is typed above a prompt stays in the notebook.
-    hide = Redactor()
+    # What is written above a prompt stays in the notebook.
+    hide = Redactor(shapes=False)
     line = card_title(request)
     lines = [line.plain, f"  {visible_text(settled(hide.text(request.decision.message)))}"]
     for key, value in hide.value(request.tool_input).items():

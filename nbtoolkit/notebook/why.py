@@ -28,6 +28,7 @@ __all__ = ["card_title", "meta", "reasons"]
 # Three names are read, a list of ten is searched; the body has all.
 NAMED = 3
 WORDS_LIMIT = 200
+HERE = "the working directory"
 
 
 def _code(text: str) -> str:
@@ -38,7 +39,7 @@ def card_title(request: ApprovalRequest) -> Title:
     """The line that says what will happen."""
     kinds = {key: describe(value) for key, value in request.variables.items()}
     tool = request.tool
-    made = title(tool.name, redacted(request.tool_input), kinds, origin=getattr(tool, "origin", ""))
+    made = title(tool.name, redacted(request.tool_input, shapes=False), kinds, origin=getattr(tool, "origin", ""))
     located = getattr(tool, "located", None)
     if tool.name != "Write" or located is None:
         return made
@@ -100,7 +101,7 @@ def _because(request: ApprovalRequest) -> str:
         return visible(settled(one_line(whys[0], WORDS_LIMIT)))
     folders = [folder for each in asking if (folder := _edited(each.subject))]
     if folders and len(folders) == len(asking):
-        return f"no rule allows edits in {_code(folders[0])}"
+        return f"no rule allows edits in {_code(folders[0]) if folders[0] != HERE else HERE}"
     names = list(dict.fromkeys(_named(each.subject) for each in asking)) or [split_name(tool.name, "")[0]]
     if len(request.subjects) <= 1 and tool.name != "Bash":
         names = [tool.name]
@@ -122,7 +123,7 @@ def _edited(subject: Subject) -> str | None:
     if rule is None or rule.tool_name not in {"Write", "Edit"} or not (rule.rule_content or "").endswith("/**"):
         return None
     folder = (rule.rule_content or "").removesuffix("**").removeprefix("./")
-    return folder or "this folder"
+    return folder or HERE
 
 
 def _steps(request: ApprovalRequest) -> list[str]:
