@@ -13,7 +13,7 @@ _LIVE = """
 .nbtk .nbtk-live-count>.widget-html-content:not(:empty)::before{content:"\\00a0· "}
 .nbtk .nbtk-live-body{padding:0 12px 10px;gap:4px}
 .nbtk .nbtk-live-body:not(:has(>:not([style*="none"]))){display:none}
-.nbtk progress{width:100%;height:6px;accent-color:var(--jp-brand-color1);display:block;margin:2px 0 4px;border:0}
+.nbtk progress{width:100%;height:6px;accent-color:var(--jp-brand-color1);display:block;margin:2px 0 4px}
 .nbtk .nbtk-stream>.widget-html-content{display:flex;flex-direction:column-reverse;max-height:calc(8*1.45em + 12px);
  overflow-y:auto;background:var(--nbtk-code);border-radius:2px;border-block:6px solid transparent;padding:0 10px;
  font-size:var(--jp-code-font-size,13px);background-clip:border-box}
