@@ -1,8 +1,9 @@
-"""What a generator yields → bounded chunks for a model, the same in sum whatever pieces it comes in.
+"""What a tool gives piece by piece → bounded chunks for a model, the same in sum whatever pieces it comes in.
 
 Text goes out as it comes up to two thirds of ``max_chars``. Of what follows the end is held back and given last, below
 a count of what is missing; until then chunks without content report progress. Neither response nor memory grows with
-the stream. Blocks and chunks that the function made itself aren't shortened while there is room.
+the stream. Blocks and chunks that the tool made itself aren't shortened while there is room. A stream that is stopped
+gives what was held back too.
 """
 
 from __future__ import annotations
