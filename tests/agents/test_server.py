@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 from pydantic import BaseModel
 
@@ -170,6 +171,40 @@ def test_a_call_that_its_client_gives_up_is_cancelled(toolkit: Toolkit, connect:
         assert ended.wait(PATIENCE), mode
         begun.clear()
         ended.clear()
+
+
+def test_a_call_whose_client_has_gone_without_a_word_is_cancelled(
+    toolkit: Toolkit, server: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nbtoolkit.agents.serving.service.TELL_EVERY", 0.05)
+    begun, ended = threading.Event(), threading.Event()
+
+    async def long() -> None:
+        """Run on."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    toolkit.register(reader(long))
+
+    async def come_and_go() -> None:
+        headers = {**server.headers, "accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
+            hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+            request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+            answer = await http.post(server.url, json=request)
+            session = {"mcp-session-id": answer.headers["mcp-session-id"]}
+            ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            await http.post(server.url, json=ready, headers=session)
+            call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "long", "arguments": {}}}
+            async with http.stream("POST", server.url, json=call, headers=session) as stream:
+                assert stream.status_code == 200
+                assert await asyncio.to_thread(begun.wait, PATIENCE)
+
+    asyncio.run(come_and_go())
+    assert ended.wait(PATIENCE)
 
 
 def test_groups_are_a_clients_own_and_what_the_notebook_switches_holds_for_all(

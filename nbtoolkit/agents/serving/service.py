@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.agents.serving import forms
 from nbtoolkit.agents.serving.call import OwnThread, ServedCall
 from nbtoolkit.agents.serving.words import INSTRUCTIONS, NAME, TITLE
+from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.approval import Origin
 from nbtoolkit.state import AgentState, ToolContext
 from nbtoolkit.tool import progress
@@ -290,6 +291,10 @@ class Service:
                     f"The tool {call.name!r} was not run: {self.runner.why_busy()}, and was not free for it within "
                     f"{self.busy_seconds:g} s. Call it again later."
                 )
+            if await _has_gone(ctx):
+                # Its stream can't be taken up again, so nobody would ever read the result.
+                call.cancel()
+                return forms.error("The client has gone.", ToolResultState.INTERRUPTED)
             if report is not None:
                 continue
             if not call.has_begun:
@@ -303,6 +308,12 @@ class Service:
         call = self._calls.get(getattr(report.call, "id", None) or "")
         if call is not None and not report.ended:
             call.report(report.progress, report.total, report.message)
+
+
+async def _has_gone(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Whether the connection that asked was closed; its protocol calls that no cancellation, unlike the newest one."""
+    request = ctx.request
+    return request is not None and bool(await request.is_disconnected())
 
 
 class _Teller:
