@@ -23,7 +23,7 @@ OPEN_LINES = 40
 # More rows than this are a page's whole memory; the rest is said to be missing, and "Always" isn't offered.
 MAX_ROWS = 5_000
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_SIGNS = {" ": ("ctx", " ", "unchanged"), "+": ("add", "+", "added"), "-": ("del", "−", "removed")}
+_SIGNS = {" ": ("ctx", " "), "+": ("add", "+"), "-": ("del", "−")}
 
 
 @dataclass(slots=True)
@@ -94,14 +94,13 @@ def _rows(hunk: _Hunk, lexer: Any) -> list[str]:
                 f'<div class="nbtk-gap"><span></span><span></span><span></span><span>{visible(text)}</span></div>'
             )
             continue
-        kind, shown, said = _SIGNS[sign]
+        kind, shown = _SIGNS[sign]
         code = new[b] if sign != "-" else old[a]
         left = "" if sign == "+" else f"{hunk.old + a}"
         right = "" if sign == "-" else f"{hunk.new + b}"
-        mark = f'<span aria-label="{said}">{shown}</span>' if sign != " " else "<span> </span>"
         rows.append(
             f'<div class="nbtk-{kind}"><span class="nbtk-n">{left}</span><span class="nbtk-n">{right}</span>'
-            f"{mark}<span>{code or ' '}</span></div>"
+            f"<span>{shown}</span><span>{code or ' '}</span></div>"
         )
         a += sign != "+"
         b += sign != "-"
