@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.permission.shell_values import Argument
 
-__all__ = ["CommandSubject", "Form", "form", "suggest"]
+__all__ = ["CommandSubject", "Form", "form", "program_of", "suggest"]
 
 # A word of a command as a rule sees it: what it can be, None where other things are possible; splits means "or several".
 Form = tuple[tuple[tuple[str, ...] | None, bool], ...]
@@ -95,10 +95,11 @@ class CommandSubject(Subject):
         return best
 
     def keys(self, *, wide: bool) -> frozenset[str] | None:
-        """The names of the programs, which every pattern that names the command holds."""
+        """The names of the programs, one of which every pattern that names the command begins with."""
         if not wide:
-            return _programs(() if self.allowed is None else (self.allowed,), whole=True)
-        return None if self.hidden or self.mentions else _programs(self.forms, whole=False)
+            return _programs(() if self.allowed is None else (self.allowed,))
+        found = None if self.hidden else _programs(self.forms)
+        return found if found is None else found | self.mentions
 
     def covered_by(self, rule: PermissionRule) -> bool:
         """Whether an allow rule names this command, and what it runs."""
@@ -108,12 +109,18 @@ class CommandSubject(Subject):
         return _compare(words, self.allowed, open_end=open_end) is _YES
 
 
-def _programs(forms: Sequence[Form], *, whole: bool) -> frozenset[str] | None:
+def program_of(content: str) -> str | None:
+    """The program that a rule's content begins with, as ``keys`` has it; None where it names any."""
+    words, _ = _pattern(content)
+    return program_name(words[0]).casefold() if words else None
+
+
+def _programs(forms: Sequence[Form]) -> frozenset[str] | None:
     found: set[str] = set()
     for each in forms:
         if not each or each[0][0] is None or each[0][1]:
             return None
-        found.update((text if whole else program_name(text)).casefold() for text in each[0][0])
+        found.update(program_name(text).casefold() for text in each[0][0])
     return frozenset(found)
 
 

@@ -23,6 +23,7 @@ __all__ = ["Assignment", "Part", "Redirect", "ShellLine", "SimpleCommand", "Unre
 MAX_LENGTH = 200_000
 MAX_WORDS = 2_000
 MAX_COMMANDS = 300
+MAX_REDIRECTS = 100
 MAX_DEPTH = 40
 
 PartKind = Literal["text", "glob", "var", "tilde", "unknown"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from nbtoolkit.permission.shell import Redirect, Unreadable, Word
+from nbtoolkit.permission.shell import MAX_REDIRECTS, Redirect, Unreadable, Word
 from nbtoolkit.permission.shell_words import WordReader
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class RedirectReader(WordReader):
 
     def __init__(self, source: str, start: int, end: int) -> None:
         super().__init__(source, start, end)
+        self.redirects_read = 0
         self.heredocs: list[tuple[str, bool, bool]] = []
 
     def next_words(self) -> list[Word]:
@@ -39,6 +40,9 @@ class RedirectReader(WordReader):
         if match is None:
             return False
         self.pos = match.end()
+        self.redirects_read += 1
+        if self.redirects_read > MAX_REDIRECTS:
+            raise Unreadable(f"it has more than {MAX_REDIRECTS} redirects")
         operator = match.group(2)
         self.blanks_only()
         if operator in ("<<", "<<-"):

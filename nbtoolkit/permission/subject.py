@@ -81,10 +81,9 @@ class Subject:
         raise NotImplementedError(f"{type(self).__name__} must say which rules name it ({rule}, {base}).")
 
     def keys(self, *, wide: bool) -> frozenset[str] | None:  # noqa: ARG002 - subclasses look at it
-        """Texts, casefolded, of which a rule's content must hold one to name this subject; None where that can't be said.
+        """The programs, casefolded, one of which a rule must name to name this subject; None where that can't be said.
 
-        It spares asking ``matches`` a thousand times. Contents with a quote, a backslash or a star at their start are
-        asked about all the same.
+        It spares asking ``matches`` a thousand times.
         """
         return None
 
