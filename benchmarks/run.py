@@ -152,13 +152,24 @@ def table(rows: list[Row], names: list[str]) -> str:
     return "\n".join(lines)
 
 
+def merged(held: str, report: str) -> str:
+    """The report with the rows that are held already and weren't measured this time, in the place that they had."""
+    old, new = held.splitlines(), report.splitlines()
+    if not old or old[0] != new[0]:
+        return report
+    ends = [next((number for number, line in enumerate(each) if not line), len(each)) for each in (old, new)]
+    fresh = {line.split("|")[1]: line for line in new[2 : ends[1]]}
+    rows = [fresh.pop(line.split("|")[1], line) for line in old[2 : ends[0]]]
+    return "\n".join([*new[:2], *rows, *fresh.values(), *new[ends[1] :]])
+
+
 def main() -> None:
     """Measure what was asked for and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", default=list(FIGURES), choices=FIGURES)
     parser.add_argument("--subjects", nargs="+", default=list(ENVIRONMENTS), choices=list(ENVIRONMENTS))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--keep", action="store_true", help="put the table into benchmarks/README.md")
+    parser.add_argument("--keep", action="store_true", help="put the rows into the table of benchmarks/README.md")
     options = parser.parse_args()
     workers: list[Worker] = []
     for name in options.subjects:
@@ -184,8 +195,8 @@ def main() -> None:
     sys.stdout.write(report + "\n")
     if options.keep:
         before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        README.write_text(f"{before}{BEGIN}\n{report}\n{END}{after}", encoding="utf-8")
+        held, _, after = rest.partition(END)
+        README.write_text(f"{before}{BEGIN}\n{merged(held.strip(), report)}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
