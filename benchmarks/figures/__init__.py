@@ -6,7 +6,18 @@ that the subject does it right and gives a function: the seconds of one unit, me
 
 from __future__ import annotations
 
-FIGURES = ("making", "listing", "calling", "together", "streaming", "servers", "searching", "importing")
+FIGURES = (
+    "making",
+    "listing",
+    "calling",
+    "together",
+    "streaming",
+    "servers",
+    "searching",
+    "judging",
+    "reading",
+    "importing",
+)
 
 
 class CantError(Exception):
