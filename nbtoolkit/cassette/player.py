@@ -53,6 +53,7 @@ class Replay(Tape):
     """
 
     verb = "Replayed"
+    doing = "Replaying"
 
     def __init__(self, toolkit: Toolkit, path: str | Path) -> None:
         super().__init__(toolkit, Cassette.read(path))

@@ -57,6 +57,7 @@ class Recording(Tape):
     """
 
     verb = "Recorded"
+    doing = "Recording in"
 
     def __init__(self, toolkit: Toolkit, path: str | Path, *, update: bool = False) -> None:
         cassette = Cassette(path)

@@ -38,6 +38,7 @@ class Tape:
     """A cassette in use by one toolkit; use it as a context manager, or ``stop`` it."""
 
     verb = ""
+    doing = ""
 
     def __init__(self, toolkit: Toolkit, cassette: Cassette) -> None:
         self.toolkit = toolkit

@@ -77,6 +77,8 @@ def panel(session: Session, command: Command) -> None:  # noqa: ARG001 - every a
     if toolkit.mcps:
         parts.append(render.servers_table(toolkit.mcps))
     said = [f"Mode {toolkit.mode}", count(len(toolkit.rules), "rule"), f"{count(len(toolkit.log), 'call')} in the log"]
+    if toolkit.tape is not None:
+        said.append(f"{toolkit.tape.doing} {toolkit.tape.cassette.name}")
     parts.append(tables.message(" · ".join(said)))
     views.show_panel(session, joined(*parts))
 

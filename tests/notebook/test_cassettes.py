@@ -35,10 +35,12 @@ def test_a_recording_is_replayed_with_the_same_records(desk: Desk) -> None:
     assert desk.ok("%toolkit record x.jsonl").text == "Recording in x.jsonl."
     before = desk.ok("%toolkit call echo text=hi").text
     assert desk.ok("%toolkit stop").text == "Recorded x.jsonl, 2 entries."
+    assert "Replaying" not in desk.ok("%toolkit").text
     desk.asked.clear()
     assert desk.ok("%toolkit replay x.jsonl").text == "Replaying x.jsonl, 2 entries: nothing really runs."
     assert desk.ok("%toolkit call echo text=hi").text == before
     assert desk.asked == []
+    assert desk.ok("%toolkit").text.endswith("Replaying x.jsonl")
     assert desk.shell.user_ns["_"] == ["hi", None, None]
     assert desk.ok("%toolkit stop").text == "Replayed x.jsonl, 2 entries."
 
