@@ -61,8 +61,9 @@ class Recording(Tape):
 
     def __init__(self, toolkit: Toolkit, path: str | Path, *, update: bool = False) -> None:
         cassette = Cassette(path)
-        #: What the file held before, in its order.
-        self._old = Cassette.read(path).entries if update and cassette.path.exists() else []
+        self._update = update
+        # Now, not at the end of an hour: a broken file is a mistake of the one who names it.
+        self._old = self._before(cassette)
         super().__init__(toolkit, cassette)
         self._written = 0.0
         self._size = 0
@@ -104,8 +105,14 @@ class Recording(Tape):
             self._size = whole.path.stat().st_size
             self._written = now
 
+    def _before(self, cassette: Cassette) -> list[Entry]:
+        """What the file holds that stays, in its order."""
+        return Cassette.read(cassette.path).entries if self._update and cassette.path.exists() else []
+
     def _merged(self) -> Cassette:
         """What the file shall hold: old entries in their places, those of calls made now renewed."""
+        # Anew each time: another notebook may keep its calls in the same file.
+        self._old = self._before(self.cassette)
         done = [entry for entry in self.cassette.entries if entry.complete]
         if not self._old:
             return Cassette(self.cassette.path, done)

@@ -320,6 +320,20 @@ def test_an_update_that_changes_nothing_changes_no_byte() -> None:
     assert Path("x.jsonl").read_bytes() == before
 
 
+def test_two_that_update_one_file_keep_each_others_calls() -> None:
+    recorded(calls=[("nothing", {})])
+    toolkit = Toolkit(FUNCTIONS)
+    toolkit.approver = person
+    tape = toolkit.record("x.jsonl", update=True)
+    toolkit.call_sync("counts")
+    # What another process has written meanwhile.
+    with Path("x.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"call": "other", "arguments": {}, "result": null}\n')
+    toolkit.call_sync("small")
+    tape.stop()
+    assert [each["call"] for each in entries() if "call" in each] == ["nothing", "counts", "other", "small"]
+
+
 def test_recording_writes_anew_and_as_it_goes() -> None:
     recorded()
     toolkit = Toolkit(FUNCTIONS)
