@@ -102,6 +102,7 @@ class PermissionEngine:
         self.grants = Grants() if grants is None else grants
         self._layers = (context, self.grants)
         self._readings = Readings()
+        self._loads = 0
         self._subjects: dict[tuple[str, Effect], Subject] = {}
         # The verdict on a plain call that only reads, by the tool's name.
         self._reads: dict[str, tuple[SubjectVerdict]] = {}
@@ -194,6 +195,12 @@ class PermissionEngine:
     async def judge(self, tool: Judged, tool_input: dict[str, Any]) -> Judgement:
         """Decide about one call, and keep what led to it."""
         context = self.context
+        store = self.grants.store
+        if store is not None and store.loads != self._loads:
+            # A conversation of its own, or files that were read anew: it gets what they say of folders, and their mode
+            # where nobody has set one.
+            self._loads = store.loads
+            store.apply(context, mode="mode" not in context.model_fields_set)
         # Read from the model's own dict: pydantic makes each other way many times slower.
         mode, traits = context.__dict__["mode"], traits_of(type(tool))
         own: PermissionDecision | None = None

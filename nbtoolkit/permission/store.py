@@ -7,6 +7,7 @@ person makes here keeps it accepted.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.grants import Grants
     from nbtoolkit.permission.rule import PermissionMode
 
-__all__ = ["PROJECT", "USER", "Store", "StoreError", "find_project_file", "user_file"]
+__all__ = ["PROJECT", "USER", "Store", "StoreError", "StoredServer", "find_project_file", "user_file"]
 
 # The sources of rules from files, as a person reads them.
 PROJECT = OWN_FILE
@@ -61,6 +62,16 @@ def user_file() -> Path | None:
     return folder / OWN_FILE if folder.is_absolute() else None
 
 
+@dataclass(frozen=True, slots=True)
+class StoredServer:
+    """An MCP server that a file names; one that ``waits`` may not be started before its file is accepted."""
+
+    name: str
+    table: dict[str, Any]
+    source: str
+    waits: bool = False
+
+
 class Store:
     """Reads both files into the grants, and writes what is remembered; make one for each kernel."""
 
@@ -75,6 +86,8 @@ class Store:
         self.problems: list[Problem] = []
         self.accepted = True
         self.project_digest: str | None = None
+        self.loads = 0
+        """How often the files were read: conversations take their working directories anew when it has changed."""
         # What was accepted while the person's own file could not be written.
         self._accepted_here: dict[str, str] = {}
 
@@ -89,6 +102,7 @@ class Store:
         else:
             self.project, self.accepted, self.project_digest = RulesFile(), True, None
         self._fill()
+        self.loads += 1
         return self.problems
 
     def _load_user(self) -> None:
@@ -134,12 +148,34 @@ class Store:
         return (self.project.mode if self.accepted else None) or self.user.mode
 
     @property
-    def mcp_servers(self) -> dict[str, tuple[dict[str, Any], str]]:
-        """The servers' configurations by name, each with its source; a project's are listed before it is accepted."""
-        return {
-            **{name: (table, USER) for name, table in self.user.mcp_servers.items()},
-            **{name: (table, PROJECT) for name, table in self.project.mcp_servers.items()},
+    def mcp_servers(self) -> dict[str, StoredServer]:
+        """The servers that the files name: to be listed, and started at first use by what ``server`` gives then.
+
+        A project's are listed before it is accepted, but don't take the place of the person's own of the same name.
+        """
+        own = {name: StoredServer(name, table, USER) for name, table in self.user.mcp_servers.items()}
+        theirs = {
+            name: StoredServer(name, table, PROJECT, waits=not self.accepted)
+            for name, table in self.project.mcp_servers.items()
+            if self.accepted or name not in own
         }
+        return {**own, **theirs}
+
+    def server(self, name: str) -> dict[str, Any]:
+        """The configuration of a server that is about to be started, read from its file once more.
+
+        StoreError where there is none of this name, or a project's file isn't accepted as it is now.
+        """
+        self.load()
+        found = self.mcp_servers.get(name)
+        if found is None:
+            raise StoreError(f"No file of rules names a server {name!r}.")
+        if found.waits:
+            raise StoreError(
+                f"The server {name!r} comes with {str(self.project_path)!r}, which isn't accepted as it is. Look at what it would "
+                "start, then accept the file with %toolkit rules accept."
+            )
+        return dict(found.table)
 
     @property
     def withheld(self) -> list[str]:
@@ -148,6 +184,7 @@ class Store:
             return []
         found = [f"allow {rule}" for rule in self.project.rules if rule.behavior is PermissionBehavior.ALLOW]
         found += [f"working directory {each}" for each in self.project.working_directories]
+        found += [f"server {name}" for name in self.project.mcp_servers]
         return found + ([] if self.project.mode is None else [f"mode {self.project.mode.value}"])
 
     def apply(self, context: PermissionContext, *, mode: bool = True) -> None:

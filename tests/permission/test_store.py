@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 import subprocess
@@ -16,7 +17,8 @@ from nbtoolkit.permission.engine import PermissionEngine
 from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionContext, PermissionMode, PermissionRule
 from nbtoolkit.permission.rules_file import digest
-from nbtoolkit.permission.store import PROJECT, USER, Store, StoreError, find_project_file, user_file
+from nbtoolkit.permission.store import PROJECT, USER, Store, StoredServer, StoreError, find_project_file, user_file
+from nbtoolkit.tool.write import Write
 
 
 def allow(text: str, **options: Any) -> PermissionRule:
@@ -91,9 +93,10 @@ def test_a_file_that_nobody_accepted_only_restricts(project: Path) -> None:
         "allow Bash(git status:*)",
         "allow load_table(path=data/**)",
         f"working directory {project.parent / 'shared'}",
+        "server files",
         "mode accept_edits",
     ]
-    assert store.mcp_servers == {"files": ({"command": "mcp-server-files"}, PROJECT)}
+    assert store.mcp_servers == {"files": StoredServer("files", {"command": "mcp-server-files"}, PROJECT, waits=True)}
 
 
 def test_an_accepted_file_counts_whole_and_in_the_next_kernel_too(project: Path) -> None:
@@ -255,7 +258,7 @@ def test_a_rule_is_added_before_the_tables_of_a_file_without_rules(project: Path
     fresh = Store(Grants())
     assert fresh.load() == []
     assert texts(fresh) == ["allow a (nbtoolkit.toml)"]
-    assert fresh.mcp_servers["files"][0] == {"command": "x"}
+    assert fresh.mcp_servers["files"].table == {"command": "x"}
     assert path.read_text().count("command") == 1
 
 
@@ -437,3 +440,49 @@ def test_what_is_too_large_or_a_folder_is_no_file_of_rules(project: Path) -> Non
     assert user is not None
     user.mkdir(parents=True)
     assert "can't be read" in str(Store(Grants()).load()[0])
+
+
+def test_a_projects_server_is_listed_at_once_and_given_out_only_as_it_was_accepted(project: Path) -> None:
+    path = write(project / "nbtoolkit.toml", '[mcp_servers.files]\ncommand = "x"\n')
+    store = Store(Grants())
+    store.load()
+    assert store.mcp_servers["files"].waits
+    assert store.withheld == ["server files"]
+    with pytest.raises(StoreError, match="isn't accepted"):
+        store.server("files")
+    with pytest.raises(StoreError, match="names a server 'file'"):
+        store.server("file")
+    store.accept(store.project_digest)
+    assert store.server("files") == {"command": "x"}
+    path.write_text('[mcp_servers.files]\ncommand = "evil"\n')
+    with pytest.raises(StoreError, match="isn't accepted"):
+        store.server("files")
+
+
+def test_a_project_that_nobody_accepted_does_not_stand_in_for_a_server_of_ones_own(project: Path) -> None:
+    user = user_file()
+    assert user is not None
+    write(user, '[mcp_servers.files]\ncommand = "mine"\n')
+    write(project / "nbtoolkit.toml", '[mcp_servers.files]\ncommand = "theirs"\n')
+    store = Store(Grants())
+    store.load()
+    assert store.server("files") == {"command": "mine"}
+    store.accept(store.project_digest)
+    assert store.server("files") == {"command": "theirs"}
+
+
+def test_another_conversation_gets_the_files_folders_and_mode_too(project: Path, tmp_path: Path) -> None:
+    user = user_file()
+    assert user is not None
+    write(user, f'mode = "accept_edits"\nworking_directories = ["{tmp_path}/more"]\n')
+    grants = Grants()
+    store = Store(grants)
+    store.load()
+    second = PermissionEngine(PermissionContext(), grants)
+    chosen = PermissionEngine(PermissionContext(mode=PermissionMode.EXPLORE), grants)
+    given = {"file_path": str(tmp_path / "more" / "new.txt"), "content": ""}
+    assert asyncio.run(second.check_permission(Write(), given)).behavior.value == "allow"
+    assert asyncio.run(chosen.check_permission(Write(), given)).behavior.value == "deny"
+    write(user, "")
+    store.load()
+    assert asyncio.run(second.check_permission(Write(), given)).behavior.value == "ask"
