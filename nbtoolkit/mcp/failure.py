@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.mcp.session import Session
 
-__all__ = ["explain", "is_closed", "is_lost_session"]
+__all__ = ["explain", "in_words", "is_closed", "is_lost_session"]
 
 # How much of a server's last words goes into an error.
 TAIL_LINES = 8
@@ -104,8 +104,26 @@ def _reason(session: Session, error: BaseException | None) -> str:
         if isinstance(single, TimeoutError):
             return str(single) or "no answer in time"
         if not is_closed(single):
-            return f"{type(single).__name__}: {single}"[:500]
+            return in_words(single)[:500]
     return ""
+
+
+def in_words(error: BaseException) -> str:
+    """What the SDK says of an answer, without what only its programmers read."""
+    from mcp import MCPError
+    from pydantic import ValidationError
+
+    if isinstance(error, MCPError):
+        return f"it refused: {error.message}"
+    if isinstance(error, ValidationError):
+        faults = [f"{'.'.join(map(str, fault['loc'])) or 'it'}: {fault['msg']}" for fault in error.errors()[:3]]
+        return f"what it answered isn't MCP ({error.title}: {'; '.join(faults)})"
+    if "Unsupported protocol version" in str(error):
+        version = str(error).rpartition(": ")[2]
+        return (
+            f"it speaks a version of the protocol that isn't known here, {version!r}; it or the package mcp is too old"
+        )
+    return f"{type(error).__name__}: {error}"
 
 
 def _status(status: int, reason: str) -> str:

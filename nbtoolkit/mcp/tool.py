@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.exception import MCPConnectionError, MCPDefinitionError
 from nbtoolkit.mcp.content import to_chunk
+from nbtoolkit.mcp.failure import in_words
 from nbtoolkit.mcp.portal import ticking
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
@@ -147,8 +148,9 @@ class MCPTool(ToolBase):
             text = f"The MCP server {self.client.name!r} did not answer within {limit:g} s; the call was cancelled."
             return ToolChunk.of(text, ToolResultState.ERROR)
         except (RuntimeError, ValueError) as error:
-            # The SDK's word for a result that breaks the tool's own output schema.
-            return ToolChunk.of(f"The MCP server {self.client.name!r} answered amiss: {error}", ToolResultState.ERROR)
+            # The SDK's word for a result that breaks the tool's own output schema, or is none.
+            words = str(error) if isinstance(error, RuntimeError) else in_words(error)
+            return ToolChunk.of(f"The MCP server {self.client.name!r} answered amiss: {words}", ToolResultState.ERROR)
         except Exception as error:  # noqa: BLE001 - _refusal raises what it doesn't know
             return ToolChunk.of(self._refusal(error), ToolResultState.ERROR)
         finally:

@@ -336,6 +336,33 @@ def test_a_failed_start_says_what_went_wrong(args: list[str], words: list[str]) 
     assert not client.is_connected
 
 
+ANSWERING = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        old = message["method"] != "initialize" and {{"error": {{"code": -32601, "message": "no"}}}}
+        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], **(old or {answer})}}), flush=True)
+"""
+OLD = {"protocolVersion": "1999-01-01", "capabilities": {}, "serverInfo": {"name": "old", "version": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"result": OLD}, "it speaks a version of the protocol that isn't known here, '1999-01-01'"),
+        ({"result": {"hello": 1}}, "what it answered isn't MCP (InitializeResult: capabilities: Field required;"),
+        ({"error": {"code": -32000, "message": "license expired"}}, ": it refused: license expired."),
+    ],
+)
+def test_another_protocol_or_a_refusal_is_said_in_words(answer: dict[str, object], words: str) -> None:
+    config = StdioMCPConfig(command=sys.executable, args=["-S", "-c", ANSWERING.format(answer=answer)])
+    with pytest.raises(MCPConnectionError) as caught:
+        asyncio.run(MCPClient(name="x", is_stateful=True, mcp_config=config).connect())
+    assert words in str(caught.value)
+    assert "pydantic.dev" not in str(caught.value)
+
+
 def test_a_command_that_does_not_exist_names_its_neighbours() -> None:
     config = StdioMCPConfig(command="mcp-server-tim")
     client = MCPClient(name="time", is_stateful=True, mcp_config=config)
