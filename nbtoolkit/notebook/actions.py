@@ -32,6 +32,9 @@ __all__ = ["ACTIONS", "Action", "action", "joined", "number_of", "withheld"]
 Action = Callable[[Session, "Command"], Any]
 ACTIONS: dict[str, Action] = {}
 
+# What a saved notebook keeps of the panel; `list` has all.
+PANEL_ROWS = 100
+
 MODES = {
     PermissionMode.DEFAULT: "read-only calls run, others ask",
     PermissionMode.ACCEPT_EDITS: "read-only calls and edits inside the working directories run, others ask",
@@ -63,17 +66,19 @@ def joined(*bundles: Bundle) -> Bundle:
 # ------------------------------------------------------------------------------------------------------------ looking
 
 
-def _tools_table(session: Session, tools: list[tuple[ToolGroup, ToolBase]] | None = None) -> Bundle:
+def _tools_table(
+    session: Session, tools: list[tuple[ToolGroup, ToolBase]] | None = None, most: int | None = None
+) -> Bundle:
     toolkit = session.toolkit
     off = [group.name for group in toolkit.tool_groups if not toolkit.is_active(group)]
-    return render.tools_table(session.tools() if tools is None else tools, off=off)
+    return render.tools_table(session.tools() if tools is None else tools, off=off, most=most)
 
 
 @action("")
 def panel(session: Session, command: Command) -> None:  # noqa: ARG001 - every action takes both
     """Tools, servers, mode and what else there is."""
     toolkit = session.toolkit
-    parts = [_tools_table(session)]
+    parts = [_tools_table(session, most=PANEL_ROWS)]
     if toolkit.mcps:
         parts.append(render.servers_table(toolkit.mcps))
     said = [f"Mode {toolkit.mode}", count(len(toolkit.rules), "rule"), f"{count(len(toolkit.log), 'call')} in the log"]

@@ -70,11 +70,13 @@ def message(text: str) -> Bundle:
     return {"text/plain": visible_text(text), "text/html": box(f'<p style="margin:0">{safe(text)}</p>')}
 
 
-def _list(heading: str, head: list[str], rows: list[tuple[list[str], list[str]]], nothing: str) -> Bundle:
-    """A heading and a table; each row comes as text and as markup."""
+def _list(
+    heading: str, head: list[str], rows: list[tuple[list[str], list[str]]], nothing: str, *, left: int = 0
+) -> Bundle:
+    """A heading and a table; each row comes as text and as markup, and ``left`` others are counted below."""
     if not rows:
         return message(nothing)
-    left = len(rows) - MAX_ROWS
+    left += max(0, len(rows) - MAX_ROWS)
     rows = rows[:MAX_ROWS]
     more = f"{left:,} more" if left > 0 else ""
     plain = [heading, columns(head, [text for text, _ in rows], "  "), *([f"  {more}"] if more else [])]
@@ -103,13 +105,17 @@ def tools_table(
     *,
     badge: Callable[[ToolBase], str] = does,
     off: Iterable[str] = (),
+    most: int | None = None,
 ) -> Bundle:
-    """The tools by group; ``badge`` says in a word what would happen to a call, ``off`` names the groups not active."""
+    """The tools by group; ``badge`` says in a word what would happen to a call, ``off`` names the groups not active.
+
+    ``most`` of them are listed, and the rest counted.
+    """
     listed = list(tools)
     off = set(off)
     several = len({group.name for group, _ in listed}) > 1
     rows = []
-    for group, tool in listed:
+    for group, tool in listed[:most]:
         where = [group.name + (", off" if group.name in off else "")] if several else []
         text = [tool.name, *where, settled(tool.origin), badge(tool), summary(tool)]
         rows.append((text, [code(text[0]), *(soft(safe(cell)) for cell in text[1:-1]), safe(text[-1])]))
@@ -120,7 +126,8 @@ def tools_table(
         "Permission" if badge is not does else "Effect",
         "What it does",
     ]
-    return _list(count(len(listed), "tool"), head, rows, "No tools yet. Decorate a function with @tool to make one.")
+    nothing = "No tools yet. Decorate a function with @tool to make one."
+    return _list(count(len(listed), "tool"), head, rows, nothing, left=len(listed) - len(rows))
 
 
 def schema_view(

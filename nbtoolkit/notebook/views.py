@@ -67,14 +67,10 @@ def show_schema(session: Session, tool: ToolBase, group: ToolGroup, static: Bund
 
 
 def _show_static(session: Session, static: Bundle) -> bool:
-    """Show what is saved; whether there is a front end for more."""
-    live = scheduling.presence().means is scheduling.Means.WIDGETS and not _captured()
-    if live:
-        # Hidden by the widgets' own sheet, as long as they live.
-        markup = static["text/html"].replace("<div ", '<div class="nbtk-static" ', 1)
-        static = {**static, "text/html": markup}
+    """Show what is saved, the same with and without a page; whether there is a front end for more."""
+    # The sheet of the widgets that follow hides it, as long as they live.
     session.show(static)
-    return live
+    return scheduling.presence().means is scheduling.Means.WIDGETS and not _captured()
 
 
 def _captured() -> bool:

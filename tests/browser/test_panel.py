@@ -132,7 +132,7 @@ def the_panel_lists_tools_and_a_filter_narrows_them(page: NotebookPage) -> Locat
     panel = page.output(3).locator(".nbtk-panel")
     expect(panel.get_by_role("heading", name="Toolkit")).to_be_visible()
     # The table that the file keeps isn't seen beside it.
-    expect(page.output(3).locator(".nbtk-static")).to_be_hidden()
+    expect(page.output(3).locator(".jp-RenderedHTML").first).to_be_hidden()
     rows = panel.locator(".nbtk-list .widget-select select option")
     expect(rows.filter(has_text="train")).to_have_text(re.compile(r"train\s+asks"))
     filter_box = panel.get_by_role("textbox", name=re.compile("^Filter tools"))

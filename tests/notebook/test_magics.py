@@ -19,9 +19,10 @@ from traitlets.config import Config
 from nbtoolkit import hooks
 from nbtoolkit.mcp import MCPClient, StdioMCPConfig
 from nbtoolkit.message import ToolResultState
-from nbtoolkit.notebook import magics, questions, recorder, scheduling
+from nbtoolkit.notebook import magics, questions, recorder, scheduling, views
 from nbtoolkit.notebook.approver import InlineApprover
 from nbtoolkit.notebook.completion import Matcher
+from nbtoolkit.notebook.scheduling import Means, Presence
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
 from nbtoolkit.permission.rule import PermissionMode
 from nbtoolkit.permission.store import Store
@@ -799,3 +800,43 @@ def test_the_log_is_written_as_json_lines_without_secrets(
     (line,) = path.read_text().splitlines()
     assert json.loads(line)["tool"] == "echo"
     assert "abcdefgh12345678" not in line
+
+
+# --------------------------------------------------------------------------------------------------- live displays
+
+
+def test_a_live_display_keeps_the_same_static_one_and_its_widgets_add_nothing_to_compare(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published: list[dict[str, Any]] = []
+    monkeypatch.setattr(scheduling, "publish", lambda data, **_: published.append(data))
+    monkeypatch.setattr(views, "_captured", lambda: False)
+    for cell in ("%toolkit", "%toolkit schema add"):
+        monkeypatch.setattr(scheduling, "presence", lambda: Presence(Means.NOBODY, "a test"))
+        headless = desk.ok(cell).shown
+        assert published == []
+        monkeypatch.setattr(scheduling, "presence", lambda: Presence(Means.WIDGETS, "a test"))
+        assert desk.ok(cell).shown == headless
+        assert [list(each) for each in published] == [["application/vnd.jupyter.widget-view+json"]]
+        published.clear()
+    views.close()
+
+
+def test_the_panel_is_one_object_however_often_it_is_shown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    published: list[dict[str, Any]] = []
+    monkeypatch.setattr(scheduling, "publish", lambda data, **_: published.append(data))
+    monkeypatch.setattr(views, "_captured", lambda: False)
+    monkeypatch.setattr(scheduling, "presence", lambda: Presence(Means.WIDGETS, "a test"))
+    desk.ok("%toolkit")
+    desk.ok("%toolkit")
+    assert published[0] == published[1]
+    views.close()
+
+
+def test_what_is_saved_of_a_large_panel_is_its_beginning_and_a_count(desk: Desk) -> None:
+    for number in range(110):
+        desk.toolkit.register(FunctionTool(echo, name=f"echo_{number}", description="Say it."))
+    text = desk.ok("%toolkit").text
+    assert "112 tools" in text
+    assert "12 more" in text
+    assert "more" not in desk.ok("%toolkit list").text

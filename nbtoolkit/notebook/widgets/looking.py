@@ -23,7 +23,7 @@ _LIVE = """
 
 # A static display is what a saved notebook keeps. While its widgets live, they stand in its place.
 _TWIN = """
-.jp-OutputArea-child:has(.nbtk-static):has(+.jp-OutputArea-child .nbtk){display:none}
+.jp-OutputArea-child:has(.jp-RenderedHTML):has(+.jp-OutputArea-child .nbtk-twin){display:none}
 """
 
 # Radio buttons that look like tabs: ipywidgets' own tabs can't be used by keyboard everywhere.

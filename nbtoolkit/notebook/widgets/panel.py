@@ -117,7 +117,7 @@ class Panel:
         self._fault = kit.html("")
         style = kit.html(SHEET + LOOKING, "nbtk-style")
         #: The root widget.
-        self.view = kit.box("nbtk nbtk-card nbtk-panel", [style, bar, self._tabs, self._body, self._fault])
+        self.view = kit.box("nbtk nbtk-card nbtk-panel nbtk-twin", [style, bar, self._tabs, self._body, self._fault])
         self.refresh()
         self.route(kit.widgets)
 

@@ -61,7 +61,7 @@ class SchemaView:
                 kit.html(SHEET + LOOKING, "nbtk-style"),
                 kit.html(tool_heading(tool, group, permission), "nbtk-schema-head"),
             ]
-        classes = "nbtk nbtk-card nbtk-schema" if framed else "nbtk-schema"
+        classes = "nbtk nbtk-card nbtk-schema nbtk-twin" if framed else "nbtk-schema"
         #: The root widget.
         self.view = kit.box(classes, [*head, self._views, self._body])
         self._turn()
