@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,14 @@ def connect(server: HTTPServer) -> Iterator[Callable[..., ForeignClient]]:
     yield connect
     for client in made:
         client.close()
+
+
+def soon(condition: Callable[[], object]) -> None:
+    """Wait until a condition holds that nothing tells of."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -215,12 +224,16 @@ def test_groups_are_a_clients_own_and_what_the_notebook_switches_holds_for_all(
 
     toolkit.add_group(ToolGroup("plots", "Charts.", tools=[reader(chart)]))
     one, other = connect("legacy"), connect("legacy")
+    assert server._gate is not None
+    under_way = server._gate.under_way
+    soon(lambda: len(under_way) == 2)  # their streams of changes
     assert "chart" not in one.tools()
     assert text(one.call("chart").result(PATIENCE)).startswith("ToolGroupInactiveError: ")
     assert not one.call("reset_tools", plots=True).result(PATIENCE).is_error
     assert "chart" in one.tools()
     assert "chart" not in other.tools()
-    assert one.heard == ["notifications/tools/list_changed"]
+    soon(lambda: one.heard)
+    assert (one.heard, other.heard) == (["notifications/tools/list_changed"], [])
     toolkit.activate("plots")
     looked = server.look()
     assert looked is not None

@@ -107,6 +107,11 @@ def test_a_foreign_clients_call_asks_below_the_serving_cell_and_a_click_answers_
     assert plain.run("%toolkit stop").ok().text == "No tools are served any more.\n"
 
 
+def listens(page: FrontEnd) -> None:
+    """Live until the client's stream of changes is open: what happens before is not told on it."""
+    soon(page, lambda: page.run("print(len(serving.current()._gate.under_way))").ok().text == "1\n")
+
+
 def released(name: str, wait: str) -> str:
     """A cell that runs until the test makes a file."""
     return f"import asyncio, pathlib, time\nwhile not pathlib.Path({name!r}).exists():\n    {wait}\nprint('on')"
@@ -162,6 +167,7 @@ def test_clients_hear_of_tools_as_cells_are_run_and_a_call_that_a_client_gives_u
     serving = page.run("%toolkit serve").ok()
     client = clients(page, "legacy")
     assert client.tools() == ["add", "where"]
+    listens(page)
     page.run(TOOLS).ok()
     page.run(TOOLS.replace("def where", "def here").replace("'''Add.'''", "'''Add two numbers.'''")).ok()
     soon(page, lambda: "notifications/tools/list_changed" in client.heard)

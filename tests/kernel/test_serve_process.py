@@ -13,7 +13,7 @@ import pytest
 
 from tests.foreign import PATIENCE, ForeignClient, text
 from tests.kernel.frontend import FrontEnd, KernelProcess
-from tests.kernel.test_serve import TOOLS, buttons, press, result, soon
+from tests.kernel.test_serve import TOOLS, buttons, listens, press, result, soon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +69,8 @@ def test_a_client_that_starts_its_server_reaches_the_kernel_by_its_connection_fi
         call = client.call("add", a=1)
         press(page, "Allow once", serving)
         assert text(result(page, call)) == "2"
+        page.run("from nbtoolkit.notebook import serving").ok()
+        listens(page)
         page.run(TOOLS.replace("def where", "def here")).ok()
         soon(page, lambda: client.heard == ["notifications/tools/list_changed"])
         assert client.tools() == ["add", "where", "here"]
@@ -86,7 +88,7 @@ def test_a_client_that_starts_its_server_reaches_the_kernel_by_its_connection_fi
 
         # Nothing is left when the kernel is killed, also where a child that it forked lives on.
         page.run("%toolkit serve").ok()
-        port = int(page.run("from nbtoolkit.notebook import serving\nprint(serving.current().port)").ok().text)
+        port = int(page.run("print(serving.current().port)").ok().text)
         fork = "multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,), daemon=True)"
         page.run(f"import multiprocessing, time, warnings\nwarnings.simplefilter('ignore')\nchild = {fork}").ok()
         child = int(page.run("child.start()\nprint(child.pid)").ok().text)
