@@ -30,7 +30,7 @@ from nbtoolkit.notebook.text import (
     visible_text,
 )
 from nbtoolkit.notebook.title import title
-from nbtoolkit.redact import Redactor
+from nbtoolkit.redact import Redactor, redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -242,14 +242,14 @@ def how(client: MCPClient) -> str:
     # The folder in which a program lies differs from machine to machine; its name doesn't.
     command = str(getattr(config, "command", ""))
     words = hidden_args([command, *(getattr(config, "args", None) or ())])
-    return " ".join([PurePath(command).name if "/" in command else command, *words[1:]])
+    return redact(" ".join([PurePath(command).name if "/" in command else command, *words[1:]]))
 
 
 def rules_table(rules: Iterable[PermissionRule]) -> Bundle:
     """Rules in the order given, with what each does and who set it."""
-    rows = []
+    rows, hide = [], Redactor()
     for rule in rules:
-        text = [str(rule), rule.behavior.value, settled(rule.source)]
+        text = [hide.text(str(rule)), rule.behavior.value, settled(rule.source)]
         deny = f"<b>{text[1]}</b>" if text[1] == "deny" else text[1]
         rows.append((text, [code(text[0]), deny, soft(safe(text[2]))]))
     return _list(
@@ -263,11 +263,12 @@ def rules_table(rules: Iterable[PermissionRule]) -> Bundle:
 def explanation(explained: Explanation) -> Bundle:
     """How a call would be judged: the outcome, the steps in order, the parts where there are several, and what to do."""
     verdict = _OUTCOMES.get(explained.decision.behavior.value, explained.decision.behavior.value)
-    said = settled(explained.decision.message)
-    change = settled(explained.change)
-    steps = [settled(step) for step in explained.steps]
+    hide = Redactor()
+    said = settled(hide.text(explained.decision.message))
+    change = settled(hide.text(explained.change))
+    steps = [settled(hide.text(step)) for step in explained.steps]
     parts = explained.subjects if len(explained.subjects) > 1 else ()
-    rows = [[each.subject.text, each.behavior.value, settled(each.reason)] for each in parts]
+    rows = [[hide.text(each.subject.text), each.behavior.value, settled(hide.text(each.reason))] for each in parts]
     plain = [visible_text(f"{explained.tool_name}: {verdict}. {said}")]
     plain += [visible_text(f"  {number}. {step}") for number, step in enumerate(steps, 1)]
     markup = f'<p style="margin:0"><b>{code(explained.tool_name)}</b> — {verdict}. {safe(said)}</p>'

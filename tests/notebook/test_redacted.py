@@ -7,6 +7,7 @@ import json
 import pytest
 
 from nbtoolkit import redact
+from nbtoolkit.mcp import MCPClient, StdioMCPConfig
 from nbtoolkit.notebook import render
 from nbtoolkit.permission.approval import Approval
 from nbtoolkit.tool import Toolkit
@@ -44,6 +45,18 @@ def test_a_record_a_log_and_its_exports_hold_no_secret(toolkit: Toolkit) -> None
         assert SECRET[-8:] not in text
     assert json.loads(exported.splitlines()[0])["tool_input"]["password"] == redact.MARK
     assert first.tool_input["password"] == SECRET
+
+
+def test_rules_servers_and_explanations_show_no_secret(toolkit: Toolkit) -> None:
+    args = ["--token", "abcdefgh", f"--url=https://me:{SECRET}@host/"]
+    client = MCPClient(name="hub", is_stateful=True, mcp_config=StdioMCPConfig(command="/opt/x/server", args=args))
+    toolkit.add_rule(f"connect(password={SECRET})")
+    explained = toolkit.explain_sync("connect", {"password": SECRET})
+    for bundle in (render.rules_table(toolkit.rules), render.servers_table([client]), render.explanation(explained)):
+        for text in bundle.values():
+            assert SECRET not in text
+            assert "abcdefgh" not in text
+    assert "server --token …" in render.servers_table([client])["text/plain"]
 
 
 def test_a_table_holds_no_secret(toolkit: Toolkit) -> None:
