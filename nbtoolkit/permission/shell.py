@@ -121,6 +121,8 @@ class ShellLine:
     """Names that arithmetic evaluates: a value like ``a[$(cmd)]`` would run a command there."""
     expanded: list[tuple[int, str]] = field(default_factory=list)
     """Every variable that is expanded, with its place."""
+    elements: list[Word] = field(default_factory=list)
+    """The words of arrays."""
     texts: list[str] = field(default_factory=list)
     """What is sent to commands by here-documents and here-strings."""
     gate: set[int] = field(default_factory=set)

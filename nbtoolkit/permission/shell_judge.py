@@ -128,6 +128,7 @@ class _Judge(PathJudge):
             self.command(command)
         self.secrets()
         self.texts()
+        self.elements()
         if not self.subjects:
             # A comment, or nothing.
             self.subjects.append(CommandSubject(kind="command", text=line.source, effect=Effect.READ))
@@ -161,10 +162,19 @@ class _Judge(PathJudge):
                     if each.safety
                 ]
 
+    def elements(self) -> None:
+        """The words of arrays: what names a sensitive place there is about to name it to a command."""
+        for word in self.line.elements:
+            argument = self.variables.argument(word)
+            for value in argument.values:
+                found = self.place(value.text, "name", None, self.stack[-1][1], below=None, names=None, raw=word.raw)
+                if found is not None and found.safety is not None:
+                    self.subjects.append(found)
+
     def mentioned(self, args: Sequence[Argument], forms: Sequence[Form]) -> frozenset[str]:
         """The words in code that a command is given, where it is one that runs code."""
         programs = {family(text) for each in forms if each and each[0][0] for text in each[0][0]}
-        if programs & CODE:
+        if programs & CODE or not programs.isdisjoint(("xargs", "parallel")):
             self.runs_code = True
         if not programs & RUNNERS_OF_ANYTHING:
             return frozenset()

@@ -460,7 +460,7 @@ class Reader(RedirectReader):
                 return
             if self.pos >= self.end or self.source.startswith("[", self.pos, self.end):
                 raise Unreadable("an array isn't closed, or names its elements")
-            self.next_words()
+            self.line.elements.extend(self.next_words())
 
     # --------------------------------------------------------------------------------------- tests, arithmetic
     def test(self) -> None:
