@@ -48,7 +48,8 @@ HEAD_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 75
 # Clients hold a handful each.
 MAX_CONNECTIONS = 256
-MAX_SESSIONS = 64
+# A client that is started for each call, and doesn't take leave, leaves one behind each time.
+MAX_SESSIONS = 1000
 START_SECONDS = 15.0
 # An answer that streams has nothing more to say when the server stops.
 STOP_SECONDS = 5.0
@@ -148,7 +149,10 @@ class HTTPServer:
 
         self._loop = asyncio.get_running_loop()
         app = self.service.server().streamable_http_app(
-            streamable_http_path=PATH, transport_security=None, host="", max_sessions=MAX_SESSIONS
+            streamable_http_path=PATH,
+            transport_security=None,
+            host="",
+            max_sessions=MAX_SESSIONS,
         )
         self._gate = gate = Gate(app, self.token, self._hosts)
         config = uvicorn.Config(
