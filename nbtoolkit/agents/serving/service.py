@@ -47,8 +47,8 @@ BUSY_SECONDS = 50.0
 TELL_EVERY = 5.0
 # Calls of all clients that are under way or wait; more than that is a client that doesn't wait for its answers.
 MAX_CALLS = 64
-# Clients whose groups and read files are remembered; the least recent go.
-MAX_CLIENTS = 64
+# Clients whose groups and read files are remembered; the least recent go. Fewer than a toolkit keeps engines for.
+MAX_CLIENTS = 48
 # Arguments as JSON; a request is bounded too, but by what a picture takes.
 MAX_ARGUMENTS = 1_000_000
 # A waiting call's reports count in steps so small that a tool's own, from 0 or 1 on, come above them.
