@@ -59,7 +59,7 @@ FOUND = {
 
 
 def notebook() -> Any:
-    cells = [nbformat.v4.new_markdown_cell("# Records")]  # type: ignore[no-untyped-call]
+    cells = [nbformat.v4.new_markdown_cell("# Records")]
     for name, bundle in DISPLAYS.items():
         output = nbformat.v4.new_output("display_data", data=bundle)
         cells.append(nbformat.v4.new_code_cell(f"# {name}", outputs=[output], execution_count=1))
