@@ -232,6 +232,9 @@ class FrontEnd:
     # -------------------------------------------------------------- the wire
     def send(self, channel: str, kind: str, content: dict[str, Any], metadata: dict[str, Any] | None = None) -> str:
         message = self.session.msg(kind, content, metadata=metadata)
+        if self.widgets:
+            # As a page names its requests; a console's are named by a Python client.
+            message["header"]["msg_id"] = message["msg_id"] = uuid.uuid4().hex
         if channel == "shell" and kind.startswith("comm_") and self._subshell is not None:
             message["header"]["subshell_id"] = self._subshell
         self.session.send(self.sockets[channel], message)
