@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from nbtoolkit.cassette.chunks import read_chunks
 from nbtoolkit.cassette.file import Cassette, Entry
 from nbtoolkit.cassette.servers import raised, read
-from nbtoolkit.cassette.tape import Tape, runs_itself
+from nbtoolkit.cassette.tape import Tape, place_of, runs_itself
 from nbtoolkit.cassette.values import decode
 from nbtoolkit.exception import AgentOrientedException, CassetteError
 from nbtoolkit.mcp.interaction import secret_fields
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.mcp.client import MCPClient
     from nbtoolkit.permission.approval import ApprovalRequest, Approver
-    from nbtoolkit.permission.engine import Judged, PermissionEngine
+    from nbtoolkit.permission.engine import PermissionEngine
     from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.tool.base import ChunkStream, ToolBase
     from nbtoolkit.tool.toolkit import Toolkit
@@ -85,7 +85,7 @@ class Replay(Tape):
         with self.lock:
             entry = self.cassette.take("ask", request.tool.name, "", arguments)
         if entry is None:
-            name, on = _place(request.tool)
+            name, on = place_of(request.tool)
             if self.cassette.find("call", name, on, arguments) is None:
                 raise self.cassette.miss("ask" if not on else "call", name, on, arguments)
             return inner
@@ -274,8 +274,3 @@ class _Stand:
 
     async def ask(self, method: str, *args: Any) -> Any:
         return self._tape.recorded(self._client, method, args)
-
-
-def _place(tool: Judged) -> tuple[str, str]:
-    """Under which name its runs are kept, and on which server."""
-    return str(getattr(tool, "server_tool_name", tool.name)), (tool.mcp_name or "") if tool.is_mcp else ""

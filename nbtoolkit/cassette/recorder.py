@@ -13,9 +13,9 @@ from nbtoolkit import hooks
 from nbtoolkit.cassette.chunks import write_chunks
 from nbtoolkit.cassette.file import Cassette, Entry
 from nbtoolkit.cassette.servers import described, dumped, failure, question
-from nbtoolkit.cassette.tape import Tape, runs_itself
+from nbtoolkit.cassette.tape import Tape, place_of, runs_itself
 from nbtoolkit.cassette.values import keep
-from nbtoolkit.exception import AgentOrientedException
+from nbtoolkit.exception import AgentOrientedException, CassetteError
 from nbtoolkit.mcp import taping
 from nbtoolkit.permission.approval import ask
 from nbtoolkit.redact import Redactor
@@ -61,6 +61,8 @@ class Recording(Tape):
 
     def __init__(self, toolkit: Toolkit, path: str | Path, *, update: bool = False) -> None:
         cassette = Cassette(path)
+        if cassette.path.is_dir():
+            raise CassetteError(f"{cassette.name!r} is a folder; a cassette is a file, such as {cassette.name}/x.jsonl")
         self._update = update
         # Now, not at the end of an hour: a broken file is a mistake of the one who names it.
         self._old = self._before(cassette)
@@ -212,9 +214,9 @@ class Recording(Tape):
         """Add what was decided, for whoever reads the file, and write."""
         if call.toolkit is not self.toolkit:
             return
-        tool = call.tool
-        name = getattr(tool, "server_tool_name", entry.tool)
-        on = (tool.mcp_name or "") if tool is not None else ""
+        if call.tool is None:
+            return
+        name, on = place_of(call.tool)
         key = Entry("call", name, on, self.canonical(entry.tool_input)).key
         with self.lock:
             mine = [each for each in self.cassette.alike(key) if each.complete and "decision" not in each.fields]

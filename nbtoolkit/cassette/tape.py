@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.base import ToolBase
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["Tape", "runs_itself"]
+__all__ = ["Tape", "place_of", "runs_itself"]
 
 # Their runs change what the conversation has switched on or read, here.
 _OWN = (ResetTools, SkillViewer)
@@ -32,6 +32,11 @@ _OWN = (ResetTools, SkillViewer)
 def runs_itself(tool: ToolBase) -> bool:
     """Whether a run is no matter of the tape: it concerns this process alone, or is taped at its server."""
     return isinstance(tool, (*_OWN, MCPTool))
+
+
+def place_of(tool: Any) -> tuple[str, str]:
+    """Under which name a tool's runs are kept, and on which server."""
+    return (tool.server_tool_name, tool.mcp_name or "") if isinstance(tool, MCPTool) else (str(tool.name), "")
 
 
 class Tape:

@@ -274,6 +274,13 @@ def test_a_hostile_cassette_writes_no_rules_file() -> None:
     assert toolkit.rules == []
 
 
+def test_a_folder_is_no_cassette(tmp_path: Path) -> None:
+    with pytest.raises(CassetteError, match="is a folder; a cassette is a file, such as"):
+        Toolkit().record(tmp_path)
+    with pytest.raises(CassetteError, match="can't be read"):
+        Toolkit().replay(tmp_path)
+
+
 def test_the_cassette_is_protected() -> None:
     toolkit = Toolkit(FUNCTIONS)
     with toolkit.record("plain-name.txt"):
