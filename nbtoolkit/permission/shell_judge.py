@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 from nbtoolkit.permission.command_subject import CommandSubject, Form, form, suggest
 from nbtoolkit.permission.dangers import Runs, danger
 from nbtoolkit.permission.modes import READS
-from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject
 from nbtoolkit.permission.programs import CODE, RUNNERS_OF_ANYTHING, family, program_name
 from nbtoolkit.permission.readonly import reading
 from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
 from nbtoolkit.permission.shell import read_line
-from nbtoolkit.permission.shell_paths import PathJudge, Programs, holds_link
-from nbtoolkit.permission.shell_values import UNKNOWN, Argument, Variables, changes_what_runs
+from nbtoolkit.permission.shell_effects import EffectJudge, unwritten
+from nbtoolkit.permission.shell_paths import Programs
+from nbtoolkit.permission.shell_values import Argument, Variables, changes_what_runs
 from nbtoolkit.permission.subject import Effect, Subject
 from nbtoolkit.permission.wrappers import allowed_form, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nbtoolkit.permission.readonly import Access, Reading
+    from nbtoolkit.permission.path_subject import PathSubject
     from nbtoolkit.permission.sensitive import Places
-    from nbtoolkit.permission.shell import Redirect, ShellLine, SimpleCommand
+    from nbtoolkit.permission.shell import ShellLine, SimpleCommand
 
 __all__ = ["judge_line"]
 
@@ -55,7 +55,7 @@ def judge_line(
     return judge.subjects
 
 
-class _Judge(PathJudge):
+class _Judge(EffectJudge):
     def __init__(
         self,
         line: ShellLine,
@@ -99,7 +99,7 @@ class _Judge(PathJudge):
                 name in PROGRAMS
                 or name in EDITS
                 or name in _MOVERS
-                or unwrap([_word(name), _word("x")]) is not None
+                or unwrap([unwritten(name), unwritten("x")]) is not None
                 or name == "git"
             ):
                 self.subjects.append(
@@ -155,7 +155,7 @@ class _Judge(PathJudge):
         code = Programs("", "python")
         for text in self.line.texts:
             for at in range(0, len(text), MAX_TEXT):
-                word = _word(text[at : at + MAX_TEXT])
+                word = unwritten(text[at : at + MAX_TEXT])
                 self.subjects += [
                     replace(each, within=None)
                     for each in self.named_in(word.values[0].text, word, 0, self.stack[-1][1], code)
@@ -384,87 +384,3 @@ class _Judge(PathJudge):
         still = not self.background and all(each.effect in READS and each.safety is None for each in self.subjects)
         certain = certain and still and all(os.path.isdir(each) and os.access(each, os.X_OK) for each in found)  # noqa: PTH112
         self.moved(tuple(dict.fromkeys(found)), certain=certain)
-
-    def looked_at(
-        self, read: Reading, at: int, cwds: tuple[str, ...], args: Sequence[Argument]
-    ) -> tuple[Effect, str | None, list[PathSubject]]:
-        """The effect of a command that reads or edits, and its paths."""
-        paths: list[PathSubject] = []
-        removes = read.edits and args[0].static in ("rm", "rmdir", "mv")
-        items: list[tuple[Argument, Access]] = list(read.paths)
-        if read.default_folder:
-            items.append((_word("."), "read" if read.recursive else "name"))
-        items += [(each, "write") for each in self.landings(read, cwds)]
-        known = not read.unknown_paths
-        for argument, access in items:
-            below = read.below if read.recursive and (access == "read" or removes) else None
-            subject = self.path(argument, access, at, cwds, strictly=removes, below=below)
-            if subject is None:
-                continue
-            if self.tangled or (read.into is not None and access == "write" and self.meets_link(read, subject)):
-                subject = replace(subject, exact=False, effect=Effect.OTHER, suggestion=None)
-            known = known and subject.exact
-            paths.append(subject)
-        if read.edits and args[0].static in ("cp", "mv"):
-            self.tangled = self.tangled or any(holds_link(path) for each in paths for path in each.paths)
-        if read.edits:
-            inside = known and bool(paths) and all(each.effect in (Effect.EDIT, Effect.READ) for each in paths)
-            return (Effect.EDIT if inside else Effect.OTHER), None, paths
-        if not known:
-            paths = [replace(each, effect=Effect.OTHER) if not each.exact else each for each in paths]
-            return Effect.OTHER, "which files it reads isn't known until it runs", paths
-        return Effect.READ, None, paths
-
-    def landings(self, read: Reading, cwds: tuple[str, ...]) -> list[Argument]:
-        """The places inside a folder that cp and mv write to, each under its source's name."""
-        if read.into is None:
-            return []
-        targets = [value.text for value in read.into.values if value.pattern is None and UNKNOWN not in value.text]
-        targets = [each for each in targets if any(os.path.isdir(os.path.join(cwd, each)) for cwd in cwds)]  # noqa: PTH112, PTH118
-        names: dict[str, None] = {}
-        for argument, _ in read.paths if targets else ():
-            if argument is read.into:
-                continue
-            for value in argument.values:
-                texts = (value.text,) if value.pattern is None else self.files(value.pattern, value.text, cwds)[0]
-                names.update((os.path.basename(text.rstrip("/")), None) for text in texts)  # noqa: PTH119
-        return [_word(os.path.join(target, name)) for target in targets for name in names if name]  # noqa: PTH118
-
-    def meets_link(self, read: Reading, subject: PathSubject) -> bool:
-        """Whether copying a folder over another one would write through a link in it."""
-        return read.recursive and any(os.path.isdir(each) and holds_link(each) for each in subject.resolved)  # noqa: PTH112
-
-    # ---------------------------------------------------------------------------------------------- redirects
-    def redirects(self, command: SimpleCommand, cwds: tuple[str, ...]) -> None:
-        for redirect in command.redirects:
-            subject = self.redirect(redirect, cwds)
-            if subject is not None:
-                self.subjects.append(subject)
-
-    def redirect(self, redirect: Redirect, cwds: tuple[str, ...]) -> Subject | None:
-        if redirect.target is None:
-            return None
-        argument = self.variables.argument(redirect.target)
-        access: Access = "write" if redirect.writes else "read"
-        if not argument.known or any(value.pattern is not None for value in argument.values):
-            if redirect.target.parts and redirect.target.parts[0].text == "/dev/fd" and len(redirect.target.parts) == 1:
-                # A process substitution: its commands are judged.
-                return None
-            return PathSubject(
-                kind=access,
-                text=redirect.raw,
-                safety="the file of a redirect isn't known until it runs",
-                tool_names=WRITERS if access == "write" else READERS,
-                exact=False,
-            )
-        subject = self.path(argument, access, None, cwds)
-        if subject is not None and self.tangled:
-            subject = replace(subject, exact=False, effect=Effect.OTHER, suggestion=None)
-        return None if subject is None else replace(subject, text=redirect.raw)
-
-
-def _word(text: str) -> Argument:
-    from nbtoolkit.permission.shell import Part, Word
-    from nbtoolkit.permission.shell_values import Value
-
-    return Argument(Word(text, -1, (Part("text", text),)), (Value(text),))
