@@ -820,6 +820,7 @@ def test_a_mode_changed_on_the_card_decides_this_call(screen: Screen) -> None:
     def act(call: PendingCall) -> None:
         pick = next(each for each in call.card.widgets if getattr(each, "description", "") == "Mode")
         pick.value = PermissionMode.EXPLORE
+        clicks("Use explore")(call)
 
     response = in_pipeline(toolkit, act, name="Gentoo")
     assert toolkit.mode is PermissionMode.EXPLORE

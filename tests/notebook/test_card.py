@@ -442,10 +442,37 @@ def test_the_person_can_give_the_result() -> None:
 def test_a_changed_mode_has_the_same_arguments_judged_again() -> None:
     chosen: list[PermissionMode] = []
     asked = Asked(set_mode=chosen.append, mode=PermissionMode.DEFAULT)
-    asked.field("Mode").value = PermissionMode.EXPLORE
+    # As the arrow keys go through the list.
+    for mode in (PermissionMode.BYPASS, PermissionMode.DONT_ASK, PermissionMode.EXPLORE):
+        asked.field("Mode").value = mode
+    assert chosen == []
+    assert asked.answers == []
+    asked.click("Use explore")
     assert chosen == [PermissionMode.EXPLORE]
     assert asked.answers == [Approval.edit({"species": "Gentoo", "rows": 5, "loud": False})]
     assert "Changed mode to explore · judging again …" in asked.page.text
+
+
+def test_a_mode_that_is_taken_back_changes_nothing() -> None:
+    chosen: list[PermissionMode] = []
+    asked = Asked(set_mode=chosen.append, mode=PermissionMode.DEFAULT)
+    asked.field("Mode").value = PermissionMode.BYPASS
+    assert "Use bypass" in asked.buttons
+    asked.field("Mode").value = PermissionMode.DEFAULT
+    assert not any(label.startswith("Use") for label in asked.buttons)
+    asked.click("Use default")
+    assert chosen == []
+    assert asked.answers == []
+
+
+def test_a_mode_can_be_changed_in_a_tray() -> None:
+    chosen: list[PermissionMode] = []
+    asked = Asked(set_mode=chosen.append, number=2)
+    asked.click("More …")
+    asked.field("Mode").value = PermissionMode.EXPLORE
+    asked.click("Use explore")
+    assert chosen == [PermissionMode.EXPLORE]
+    assert not asked.card.show_running(ipywidgets.HTML())
 
 
 # --------------------------------------------------------------------------------------------------------- its states

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as w
 
 from nbtoolkit.notebook.text import one_line, sendable, visible, visible_text
-from nbtoolkit.notebook.why import card_title, meta, reasons
-from nbtoolkit.notebook.widgets.bodies import Body, body
+from nbtoolkit.notebook.why import card_title
+from nbtoolkit.notebook.widgets.bodies import body
 from nbtoolkit.notebook.widgets.drawers import AlwaysDrawer, AnswerDrawer, EditDrawer
+from nbtoolkit.notebook.widgets.face import claims, clipped, head, item_head, why
 from nbtoolkit.notebook.widgets.parts import Kit
 from nbtoolkit.notebook.widgets.style import SHEET
 from nbtoolkit.permission.approval import Approval
 from nbtoolkit.permission.rule import PermissionMode, PermissionRule
 
 if TYPE_CHECKING:
-    from nbtoolkit.notebook.title import Title
     from nbtoolkit.permission.approval import ApprovalRequest
 
 __all__ = ["ApprovalCard", "settled_words"]
@@ -41,8 +41,6 @@ MODES = (
 ABOUT_LIMIT = 60
 # Seconds: the page sends Enter and the text one behind the other.
 ENTER_TIME = 0.3
-# An item of a tray shows so many lines of its body; the rest is one click away.
-ITEM_LINES = 8
 
 _FOR = {
     "cell": "for the rest of this cell",
@@ -97,7 +95,9 @@ class ApprovalCard:
         self._answer = answer
         self._validate = validate
         self._counter = counter
-        self._now = mode or PermissionMode.DEFAULT
+        self._now = self._offered = mode or PermissionMode.DEFAULT
+        self._pick: Any = None
+        self._use: Any = None
         self._set_mode = set_mode
         self._route = route
         self._kit = kit = Kit()
@@ -126,13 +126,13 @@ class ApprovalCard:
         #: The root widget.
         self.view: Any
         if number is None:
-            head = [kit.html(_head(request, line)), *([self._mode()] if set_mode is not None else [])]
-            self._top = kit.box("nbtk-head", head, row=True)
-            main = kit.html(SHEET + _why(request, shown) + shown.markup + _claims(request), "nbtk-body")
+            top = [kit.html(head(request, line)), *([self._mode()] if set_mode is not None else [])]
+            self._top = kit.box("nbtk-head", top, row=True)
+            main = kit.html(SHEET + why(request, shown) + shown.markup + claims(request), "nbtk-body")
             self.view = kit.box("nbtk nbtk-card nbtk-asked nbtk-pending", [self._top, main, self._foot])
         else:
-            self._top = kit.html(_item_head(request, line, shown, number), "nbtk-item-head")
-            main = kit.html(_clipped(shown), "nbtk-item-body")
+            self._top = kit.html(item_head(request, line, shown, number), "nbtk-item-head")
+            main = kit.html(clipped(shown), "nbtk-item-body")
             self.view = kit.box("nbtk-item nbtk-asked nbtk-pending", [self._top, main, self._foot])
 
     @property
@@ -236,7 +236,27 @@ class ApprovalCard:
             self._deny()
 
     def _mode_chosen(self, mode: PermissionMode) -> None:
-        if self._settled or self._set_mode is None:
+        """Offer the mode: arrow keys go through the list, and one that is passed by must not decide."""
+        if self._settled:
+            return
+        self._offered = mode
+        label = next(label for label, each in MODES if each is mode)
+        if self._use is None:
+            self._use = self._kit.button("", self.about, "10.4em", self._use_mode)
+            where = self._top if self.number is None else self._foot
+            others = tuple(each for each in where.children if each is not self._pick)
+            status = others[-1:] if self.number is not None else ()
+            kept = others[: len(others) - len(status)]
+            self._made(lambda: setattr(where, "children", (*kept, self._use, self._pick, *status)))
+        self._use.description = f"Use {label}\n{self.about}"
+        if mode is self._now:
+            self._use.add_class("nbtk-hidden")
+        else:
+            self._use.remove_class("nbtk-hidden")
+
+    def _use_mode(self) -> None:
+        mode = self._offered
+        if self._settled or self._set_mode is None or mode is self._now:
             return
         self._set_mode(mode)
         # The same arguments, handed in again, are judged again.
@@ -256,6 +276,7 @@ class ApprovalCard:
             tooltip="Permission mode of this notebook; a change judges this call again",
         )
         pick.observe(lambda change: self._mode_chosen(change["new"]), "value")
+        self._pick = pick
         return pick
 
     def _buttons(self) -> list[Any]:
@@ -332,83 +353,3 @@ class ApprovalCard:
         if name is not None:
             # Without the focus, which would scroll the buttons away from under the pointer.
             self._drawers[name].view.remove_class("nbtk-shut")
-
-
-# ------------------------------------------------------------------------------------------------------------- markup
-
-
-def _code(text: str) -> str:
-    return f"<code>{visible(text)}</code>"
-
-
-def _head(request: ApprovalRequest, line: Title) -> str:
-    heading = f'<div role="heading" aria-level="4" class="nbtk-title">{_code(line.tool)}{line.html(_code)}</div>'
-    return f'{heading}<div class="nbtk-meta">{meta(request)}</div>'
-
-
-def _item_head(request: ApprovalRequest, line: Title, shown: Body, number: int) -> str:
-    """One line that opens to who asks and why, step by step."""
-    because, steps = reasons(request)
-    what = f'<b role="heading" aria-level="5">{number}. {_code(line.tool)}{line.html(_code)}</b>'
-    summary = (
-        f'<summary>{what} <span class="nbtk-soft">· asks: {because}{_not_remembered(request, shown)}</span></summary>'
-    )
-    listed = "".join(f"<li>{step}</li>" for step in steps)
-    inner = f'<div class="nbtk-meta">{meta(request)}</div>{_claims(request)}<ol class="nbtk-soft">{listed}</ol>'
-    return f'<details class="nbtk-what">{summary}{inner}</details>'
-
-
-def _clipped(shown: Body) -> str:
-    """A body in the room of a few lines, all of it one click away."""
-    if shown.lines <= ITEM_LINES:
-        return shown.markup
-    return (
-        f'<div class="nbtk-clip">{shown.markup}</div>'
-        '<details class="nbtk-unclip"><summary><span>All of it</span><span>Less</span></summary></details>'
-    )
-
-
-def _not_remembered(request: ApprovalRequest, shown: Body) -> str:
-    if not shown.cut or request.decision.bypass_immune:
-        return ""
-    return "; a part of it is too long to be shown, so “Always allow” isn't offered"
-
-
-def _why(request: ApprovalRequest, shown: Body) -> str:
-    because, steps = reasons(request)
-    because += _not_remembered(request, shown)
-    listed = "".join(f"<li>{step}</li>" for step in steps)
-    if not listed:
-        return f'<div class="nbtk-why"><b>Asks</b> because {because}.</div>'
-    return (
-        f'<details class="nbtk-why"><summary><b>Asks</b> because {because}. <span class="nbtk-link">Why</span></summary>'
-        f'<ol class="nbtk-soft">{listed}</ol></details>'
-    )
-
-
-# A hint's two sides, in the order of the sentence.
-_CLAIMS = (
-    ("readOnlyHint", "only reads", "changes things"),
-    ("destructiveHint", "may destroy", "doesn't destroy"),
-    ("idempotentHint", "repeating it changes nothing more", "repeating it adds again"),
-    ("openWorldHint", "reaches the internet", "stays inside its own world"),
-)
-
-
-def _claims(request: ApprovalRequest) -> str:
-    """What an MCP server says of its tool, which nobody checked."""
-    tool = request.tool
-    if not getattr(tool, "is_mcp", False):
-        return ""
-    hints: Any = getattr(tool, "annotations", None)
-    if hasattr(hints, "model_dump"):
-        hints = hints.model_dump(by_alias=True)
-    if not isinstance(hints, dict):
-        hints = {}
-    said = [yes if hints[key] else no for key, yes, no in _CLAIMS if isinstance(hints.get(key), bool)]
-    claims = (
-        "The server claims, unchecked: " + " · ".join(said) if said else "The server claims nothing about what it does."
-    )
-    words = one_line(getattr(tool, "description", "") or "", 400)
-    described = f'<div class="nbtk-note">It describes the tool: “{visible(words)}”</div>' if words else ""
-    return f'{described}<div class="nbtk-note">{claims}</div>'

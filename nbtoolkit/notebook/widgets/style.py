@@ -122,7 +122,7 @@ _ACTIONS = """
  visibility:hidden;pointer-events:none;overflow-wrap:anywhere}
 .nbtk .nbtk-asked:not(.nbtk-pending)>.nbtk-acts>:not(.nbtk-status),
 .nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-acts>:not(.nbtk-status),
-.nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-head>.nbtk-mode{visibility:hidden}
+.nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-head>:not(.widget-html){visibility:hidden}
 .nbtk .nbtk-asked:not(.nbtk-pending)>.nbtk-acts>.nbtk-status,
 .nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-acts>.nbtk-status{visibility:visible}
 .nbtk .nbtk-hidden,.nbtk .nbtk-hidden>*{visibility:hidden}
