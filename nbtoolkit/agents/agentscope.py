@@ -61,7 +61,7 @@ def tools_sync(toolkit: Toolkit | None = None, **options: Any) -> list[AgentScop
     return found
 
 
-class AgentScopeTool(ToolBase):
+class AgentScopeTool(ToolBase):  # type: ignore[misc] # its types aren't followed, for their number
     """One tool; its chunks stream as they come."""
 
     def __init__(self, tool: OwnTool, caller: Caller) -> None:

@@ -90,7 +90,7 @@ def test_a_tool_of_agentscope_is_one_of_ours_and_is_asked_about() -> None:
         """
         return TheirChunk.model_validate({"content": [{"type": "text", "text": text.upper()}]})
 
-    class Counting(TheirToolBase):
+    class Counting(TheirToolBase):  # type: ignore[misc] # its types aren't followed
         name = "counting"
         description = "Count."
         input_schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}  # noqa: RUF012
