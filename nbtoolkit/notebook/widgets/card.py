@@ -236,7 +236,7 @@ class ApprovalCard:
             self._deny()
 
     def _mode_chosen(self, mode: PermissionMode) -> None:
-        """Offer the mode: arrow keys go through the list, and one that is passed by must not decide."""
+        """Offer the mode: one that is passed by on the way through the list must not decide, bypass least of all."""
         if self._settled:
             return
         self._offered = mode
