@@ -442,8 +442,8 @@ def a_reason_is_typed_and_entered_and_a_mode_is_changed(page: NotebookPage) -> N
     page.wait_done(2)
     assert "denied: “not today”" in page.text(2)
     begin(page, 2)
-    for mode in ("bypass", "explore"):
-        page.output(2).get_by_label("Mode").select_option(mode)
+    for passed in ("bypass", "explore"):
+        page.output(2).get_by_label("Mode").select_option(passed)
     assert page.still_waiting(2, seconds=0.3)
     page.screenshot("card-mode", page.output(2))
     button(page.output(2), "Use explore").click()
