@@ -27,7 +27,7 @@ from nbtoolkit.message import Base64Source, DataBlock, TextBlock
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["KEPT", "MAX_PICTURES", "MAX_RESULT_CHARS", "clean", "cut", "plain_text", "to_blocks", "to_chunk"]
 
@@ -264,14 +264,17 @@ def _quick(value: Any) -> Any:
     return _plain(value)
 
 
-def _one_encoder() -> Callable[[object], str]:
-    """``JSONEncoder.encode`` without the encoder that it makes anew for each value."""
+def _one_encoder() -> Callable[[object, int], Iterable[str]]:
+    """``JSONEncoder.encode`` in its pieces, without the encoder that it makes anew for each value."""
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
-        return json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_quick).encode
+        encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_quick)
+        return lambda value, _indent: (encoder.encode(value),)
     # A value that holds itself ends in a RecursionError instead of a ValueError.
-    encode = make(None, _quick, json.encoder.encode_basestring, None, ": ", ", ", False, False, False)
-    return lambda value: "".join(encode(value, 0))
+    made: Callable[[object, int], Iterable[str]] = make(
+        None, _quick, json.encoder.encode_basestring, None, ": ", ", ", False, False, False
+    )
+    return made
 
 
 _encode = _one_encoder()
@@ -280,7 +283,7 @@ _encode = _one_encoder()
 def _quick_json(value: object) -> str | None:
     """The JSON of the usual result; None for one with a picture, NaN, odd keys or itself inside."""
     try:
-        return _encode(value)
+        return "".join(_encode(value, 0))
     except Exception:  # noqa: BLE001 - a second and closer look says what it is
         return None
 

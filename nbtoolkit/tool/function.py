@@ -150,14 +150,14 @@ class FunctionTool(ToolBase):
 
     async def value(self, arguments: Arguments, injected: dict[str, Any]) -> Any:
         """Run the function with arguments that were validated already, and give what it gives."""
-        args, kwargs = arguments.bind(injected)
         if self.thread or self.executor is not None:
+            args, kwargs = arguments.bind(injected)
             value = await self._elsewhere(partial(self.func, *args, **kwargs))
         elif hooks.stoppable is None:
-            value = self.func(*args, **kwargs)
+            value = arguments.give_to(self.func, injected)
         else:
             with hooks.stoppable():
-                value = self.func(*args, **kwargs)
+                value = arguments.give_to(self.func, injected)
         kind = type(value)
         if kind is CoroutineType or (kind not in _PLAIN and inspect.isawaitable(value)):
             value = await value

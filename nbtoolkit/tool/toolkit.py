@@ -109,7 +109,7 @@ class Toolkit(Catalogue):
         responses: list[ToolResponse] = []
         batch: list[ToolCall] = []
         for call in calls:
-            held = self._index.get(call.name)
+            held = self._index.get(call.block.__dict__["name"])
             tool = held[0] if held is not None else await self.get_tool(call.name)
             if tool is None or tool.is_concurrency_safe:
                 batch.append(call)
