@@ -46,6 +46,11 @@ def peek() -> str:
     return "seen"
 
 
+def note(text: str) -> str:
+    """Note a text."""
+    return text
+
+
 def plot() -> str:
     """Draw."""
     return "drawn"
@@ -451,3 +456,16 @@ def test_the_badge_tells_of_rules_for_some_calls() -> None:
     toolkit.add_rule("score(rows<=10)")
     group, tool = toolkit.all_tools_sync()[0]
     assert badge(toolkit, group, tool) == ("asks", "in mode default; 1 rule for some of its calls")
+
+
+def test_secrets_are_left_out_of_rules_and_log(shown: Shown, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRM_API_KEY", "abcdefgh12345678")
+    toolkit.add_rule("note(text=abcdefgh12345678)")
+    toolkit.register(FunctionTool(note, is_read_only=True))
+    asyncio.run(toolkit.call("note", text="abcdefgh12345678").complete())
+    for part in ("Rules", "Log"):
+        shown.turn(part)
+        assert "note" in shown.text
+        assert "abcdefgh" not in shown.text
+    shown.turn("Rules")
+    assert "abcdefgh" not in str(shown.field("Rule to forget")._options_labels)

@@ -10,7 +10,7 @@ import ipywidgets as w
 from nbtoolkit import hooks
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.notebook.logs import Filter, decided_by
-from nbtoolkit.notebook.text import count, one_line, settled, visible
+from nbtoolkit.notebook.text import count, one_line, settled, visible, visible_text
 from nbtoolkit.notebook.title import title
 from nbtoolkit.notebook.widgets.markup import bad, code, soft, table
 from nbtoolkit.notebook.widgets.server_card import ServerCard, duration
@@ -179,12 +179,14 @@ class RulesPage:
             shown = f"<b>{does}</b>" if does == "deny" else does
             hit = hits.get(str(rule))
             last = soft("never") if hit is None else f"{ago(hit.started_at)}, call {hit.number}"
-            rows.append([code(one_line(str(rule), LINE_LIMIT)), shown, soft(visible(settled(rule.source))), last])
+            rows.append(
+                [code(one_line(redact(str(rule)), LINE_LIMIT)), shown, soft(visible(settled(rule.source))), last]
+            )
         nothing = soft("No rules: each call is decided by its tool and the mode.")
         _set(self._table, table(["Rule", "Does", "From", "Last hit"], rows, "nbtk-firstwide") if rows else nothing)
         texts = list(dict.fromkeys(str(rule) for rule in rules))
-        if texts != list(self._forget.options):
-            self._forget.options = texts
+        if texts != [text for _, text in self._forget.options]:
+            self._forget.options = [(visible_text(redact(text)), text) for text in texts]
             self._forget.index = 0 if texts else None
         self._out.layout.display = None if texts else "none"
 
@@ -202,7 +204,7 @@ class RulesPage:
             _set(self._note, f'<div role="alert">{bad(str(fault))}</div>')
             return
         self._text.value = ""
-        _set(self._note, f'<div role="status" class="nbtk-soft">Added {code(text)}, for this kernel.</div>')
+        _set(self._note, f'<div role="status" class="nbtk-soft">Added {code(redact(text))}, for this kernel.</div>')
         self._panel.refresh()
 
     def _forget_it(self) -> None:
@@ -211,7 +213,7 @@ class RulesPage:
             return
         try:
             self._panel.toolkit.remove_rule(text)
-            _set(self._note, f'<div role="status" class="nbtk-soft">Forgot {code(text)}.</div>')
+            _set(self._note, f'<div role="status" class="nbtk-soft">Forgot {code(redact(text))}.</div>')
         except (KeyError, ValueError, OSError) as fault:
             _set(self._note, f'<div role="alert">{bad(str(fault.args[0] if fault.args else fault))}</div>')
         self._panel.refresh()

@@ -11,6 +11,7 @@ from nbtoolkit.notebook.tables import how
 from nbtoolkit.notebook.text import bounded, count, one_line, settled, tidy, visible
 from nbtoolkit.notebook.widgets.markup import bad, code, heading, soft, table
 from nbtoolkit.notebook.widgets.parts import Kit
+from nbtoolkit.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -97,7 +98,7 @@ class ServerCard:
         lines = [one_line(tidy(line), LINE_LIMIT) for line in status.tail]
         tail = ""
         if lines:
-            text = visible(settled("\n".join(lines)))
+            text = visible(redact(settled("\n".join(lines))))
             # What it said last is wanted when it is down, and in the way while it works.
             opened = " open" if status.state == "died" or self._fault else ""
             more = f"; all of them: {code('%toolkit mcp log ' + status.name)}"
@@ -111,7 +112,7 @@ class ServerCard:
         state = self._busy or _STATES[status.state]
         said = bad(state) if status.state == "died" and not self._busy else f"<b>{visible(state)}</b>"
         title = f" {soft(visible(one_line(status.title, 60)))}" if status.title and status.title != status.name else ""
-        rows = [["Reached", f"{code(settled(how(self.client)))} {soft('by ' + status.transport)}"]]
+        rows = [["Reached", f"{code(redact(settled(how(self.client))))} {soft('by ' + status.transport)}"]]
         about = []
         if status.era:
             about.append(f"protocol {visible(status.era)}")
@@ -169,7 +170,7 @@ class ServerCard:
             try:
                 await act()
             except Exception as fault:  # noqa: BLE001 - whatever ails the server is said on its card
-                self._fault = bounded(str(fault) or type(fault).__name__, 600)
+                self._fault = redact(bounded(str(fault) or type(fault).__name__, 600))
             finally:
                 self._busy = ""
                 self._changed()
