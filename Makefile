@@ -15,6 +15,7 @@
 
 PYTHON ?= python3
 PY := .venv/bin/python
+PYTEST := $(PY) -m pytest --nbval --nbval-current-env
 # One version of ipykernel a line; each gets an environment of its own.
 KERNELS := $(shell cat tests/kernels.txt)
 # One line for each library that nbtoolkit is measured beside; they don't go together, so each has its own environment.
@@ -28,7 +29,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 # A target whose recipe failed half-way is made again.
 .DELETE_ON_ERROR:
-.PHONY: lab demo check format test docs bench pictures conformance environments chromium clean
+.PHONY: lab demo check format test test-below test-browser docs bench pictures conformance environments chromium clean
 
 lab: .venv/.notebooks
 	$(PY) -m jupyterlab $(AS_ROOT) --LabApp.default_url=/lab/tree/$(QUICKSTART) $(ARGS)
@@ -49,7 +50,18 @@ format: .venv/.dev
 test: chromium
 	$(MAKE) -j2 environments npm
 	$(MAKE) check
-	$(PY) -m pytest --nbval --nbval-current-env tests notebooks $(ARGS)
+ifeq ($(ARGS),)
+	$(MAKE) -j2 --output-sync=target test-below test-browser
+else
+	$(PYTEST) tests notebooks $(ARGS)
+endif
+
+# Both halves mostly wait, for kernels or for pages: side by side they take the time of one.
+test-below:
+	$(PYTEST) -m "not browser" tests notebooks
+
+test-browser:
+	$(PYTEST) tests/browser
 
 pictures: chromium environments
 	$(PY) -m pytest tests/browser/test_quickstart.py -k lab

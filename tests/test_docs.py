@@ -12,6 +12,8 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).parent.parent
+# Sphinx takes 10 s alone, more beside other tests.
+pytestmark = pytest.mark.timeout(240)
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
