@@ -106,7 +106,10 @@ def test_no_word_of_the_card_speaks_of_a_call_that_is_allowed(screen: Screen) ->
 
     asked(form(), look)
     assert seen[:3] == ["Send", "Decline", "Cancel"]
-    assert seen[3] == "[crm asks you a question] Who are you? (asked here: %toolkit pending shows it again, %toolkit log what became of it)"
+    assert (
+        seen[3]
+        == "[crm asks you a question] Who are you? (asked here: %toolkit pending shows it again, %toolkit log what became of it)"
+    )
 
 
 def test_what_does_not_fit_is_said_at_its_field_and_nothing_is_sent(screen: Screen) -> None:

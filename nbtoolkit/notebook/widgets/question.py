@@ -106,7 +106,9 @@ class QuestionCard:
     def plain(self) -> str:
         """The card's text/plain, where widgets can't be seen."""
         said = visible_text(one_line(self.question.message, 200))
-        return f"[{self.title.plain}] {said} (asked here: %toolkit pending shows it again, %toolkit log what became of it)"
+        return (
+            f"[{self.title.plain}] {said} (asked here: %toolkit pending shows it again, %toolkit log what became of it)"
+        )
 
     def words(self, approval: Approval) -> str:
         """What the card says once it is answered."""
