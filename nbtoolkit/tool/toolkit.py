@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Toolkit"]
 
+# Calls that begin in one turn of the loop: what one leaves is used again by the next while it is still at hand.
+AT_ONCE = 64
 # Conversations other than the notebook's own, whose engines are kept ready.
 MAX_ENGINES = 64
 
@@ -278,16 +280,29 @@ async def _together(calls: list[ToolCall]) -> list[ToolResponse]:
     loop = asyncio.get_running_loop()
     # What create_task comes to where nobody has put a factory in, in half the time.
     make = loop.create_task if loop.get_task_factory() is not None else partial(asyncio.Task, loop=loop)
-    tasks = [make(call.complete()) for call in calls]
+    responses: dict[int, ToolResponse] = {}
+    begun: list[tuple[int, asyncio.Task[ToolResponse]]] = []
+    waiting: list[tuple[int, asyncio.Task[ToolResponse]]] = []
     try:
-        # Each has run up to its first wait when this comes back, and most never wait: gathering costs a task's half.
-        await asyncio.sleep(0)
-        if all(task.done() for task in tasks):
-            return [task.result() for task in tasks]
-        return await asyncio.gather(*tasks)
+        for first in range(0, len(calls), AT_ONCE):
+            begun = [
+                (number, make(call.complete())) for number, call in enumerate(calls[first : first + AT_ONCE], first)
+            ]
+            # Each has run up to its first wait when this comes back, and most never wait: gathering costs a task's half.
+            await asyncio.sleep(0)
+            for number, task in begun:
+                if task.done():
+                    responses[number] = task.result()
+                else:
+                    waiting.append((number, task))
+        if waiting:
+            ended = await asyncio.gather(*[task for _, task in waiting])
+            responses.update(zip([number for number, _ in waiting], ended, strict=True))
     except BaseException:
         # One that goes up takes the others with it, and none may run on behind the caller's back.
-        for task in tasks:
+        left = {task for _, task in (*begun, *waiting)}
+        for task in left:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
         raise
+    return [responses[number] for number in range(len(calls))]
