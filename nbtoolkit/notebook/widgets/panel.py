@@ -298,7 +298,12 @@ def _follow(panel: weakref.ref[Panel]) -> None:
         held = panel()
         if held is None:
             return
-        with contextlib.suppress(RuntimeError):  # a list that another thread changed under our eyes: the next look
+        try:
             if not held.look():
                 return
+        except RuntimeError:
+            pass  # a list that another thread changed under our eyes: the next look has it whole
+        except Exception:
+            # Drawn again when something changes again.
+            logger.warning("the panel could not be drawn", exc_info=True)
         del held
