@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 import typing
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from pydantic_core import PydanticCustomError, core_schema
@@ -26,6 +27,7 @@ __all__ = [
     "get_variable_resolver",
     "result_handle",
     "set_variable_resolver",
+    "stand_ins",
     "type_name",
 ]
 
@@ -51,6 +53,9 @@ class VariableResolver(Protocol):
 
 NAME_OF_VARIABLE = "Name of a variable in the notebook"
 
+# Tells whether an object stands for an instance of a class where the tool runs; set while arguments are validated.
+stand_ins: ContextVar[Callable[[object, Any], bool] | None] = ContextVar("nbtoolkit_stand_ins", default=None)
+
 _resolver: VariableResolver | None = None
 
 
@@ -73,6 +78,8 @@ def describe(value: object) -> str:
         return f"{kind} {' × '.join(f'{side:,}' for side in shape)}"
     if isinstance(value, list | dict | set | tuple | str | bytes):
         return f"{kind} of {len(value):,}"
+    if kind == "Future" and isinstance(result := getattr(value, "type", None), type):
+        return f"{kind} of {type_name(result)}"
     return kind
 
 
@@ -197,6 +204,8 @@ class Variable:
     def _fits(self, value: Any) -> bool:
         kind = typing.get_origin(self.kind) or self.kind
         if kind is Any or not isinstance(kind, type):
+            return True
+        if (stands_in := stand_ins.get()) is not None and stands_in(value, kind):
             return True
         try:
             return isinstance(value, kind)

@@ -17,6 +17,7 @@ from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
 from nbtoolkit.schema.hints import innermost
 from nbtoolkit.schema.signature import STATE_PARAMETER, Signature
+from nbtoolkit.schema.variables import stand_ins
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
 from nbtoolkit.tool.content import MAX_RESULT_CHARS, to_chunk
 from nbtoolkit.tool.result import ToolChunk
@@ -41,7 +42,8 @@ class FunctionTool(ToolBase):
     """A Python callable as a tool.
 
     ``thread=True`` runs a sync function in a worker thread, ``executor`` on any concurrent.futures.Executor; else it
-    runs in the thread that called. A generator's text is bounded like any result; its value is kept whole up to about
+    runs in the thread that called. Where the executor is a dask.distributed client's, a variable that holds a Future
+    stands in for its result, and an ipyparallel Reference for what the engine has under that name. A generator's text is bounded like any result; its value is kept whole up to about
     20 MB of text, else not at all. ValueError for a name that providers refuse, DeveloperOrientedException for a
     function that can't be a tool as it is, such as one with a parameter that JSON can't carry outside a notebook.
     """
@@ -77,11 +79,14 @@ class FunctionTool(ToolBase):
                 f"{self.name}: is_state_injected=True, but the function doesn't take {STATE_PARAMETER}. Add the "
                 f"parameter {STATE_PARAMETER}: AgentState to it, or leave is_state_injected out."
             )
-        if executor is not None and _is_of_processes(executor) and (kind := _unpicklable(func)):
-            raise DeveloperOrientedException(
-                f"{self.name} is {kind}, which can't come back from another process. Return the finished value, a list "
-                "say, or give it thread=True instead of a pool of processes."
-            )
+        if executor is not None and (kind := _unpicklable(func)):
+            from nbtoolkit.tool import elsewhere
+
+            if elsewhere.is_elsewhere(executor):
+                raise DeveloperOrientedException(
+                    f"{self.name} is {kind}, which can't come back from another process. Return the finished value, a "
+                    "list say, or give it thread=True instead of a pool of processes."
+                )
         self.is_concurrency_safe = is_concurrency_safe
         self.is_read_only = is_read_only
         self.is_state_injected = is_state_injected
@@ -135,14 +140,22 @@ class FunctionTool(ToolBase):
 
     def validate_input(self, arguments: dict[str, Any]) -> Arguments:
         """Repair and validate a model's arguments; ToolArgumentsError lists all that is wrong."""
-        return self.signature.validate(arguments)
+        if self.executor is None:
+            return self.signature.validate(arguments)
+        from nbtoolkit.tool import elsewhere
+
+        token = stand_ins.set(partial(elsewhere.stands_in, self.executor))
+        try:
+            return self.signature.validate(arguments)
+        finally:
+            stand_ins.reset(token)
 
     def call(self, /, **kwargs: Any) -> Awaitable[ToolChunk | ChunkStream]:
         """Validate the arguments and run the function."""
         injected = {}
         if self.is_state_injected and STATE_PARAMETER in kwargs:
             injected[STATE_PARAMETER] = kwargs.pop(STATE_PARAMETER)
-        return self.run(self.signature.validate(kwargs), injected)
+        return self.run(self.validate_input(kwargs), injected)
 
     async def run(self, arguments: Arguments, injected: dict[str, Any]) -> ToolChunk | ChunkStream:
         """Run the function with arguments that were validated already."""
@@ -152,7 +165,7 @@ class FunctionTool(ToolBase):
         """Run the function with arguments that were validated already, and give what it gives."""
         if self.thread or self.executor is not None:
             args, kwargs = arguments.bind(injected)
-            value = await self._elsewhere(partial(self.func, *args, **kwargs))
+            value = await self._elsewhere(self.func, *args, **kwargs)
         elif hooks.stoppable is None:
             value = arguments.give_to(self.func, injected)
         else:
@@ -173,17 +186,12 @@ class FunctionTool(ToolBase):
             return self._stream_elsewhere(value) if elsewhere else self._stream(value)
         return to_chunk(value, self.max_result_chars)
 
-    async def _elsewhere(self, job: Callable[[], Any]) -> Any:
-        import asyncio
-
+    async def _elsewhere(self, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if self.executor is None:
-            return await _in_thread(job, self.name)
-        from concurrent.futures import BrokenExecutor
+            return await _in_thread(partial(func, *args, **kwargs), self.name)
+        from nbtoolkit.tool import elsewhere
 
-        try:
-            return await asyncio.wrap_future(self.executor.submit(job))
-        except BrokenExecutor as lost:
-            raise type(lost)(_lost(self.name)) from lost
+        return await elsewhere.run(self.executor, func, args, kwargs, self.name)
 
     def _close_soon(self, generator: Generator[Any, Any, Any]) -> None:
         if self.executor is None:
@@ -302,24 +310,11 @@ async def _in_thread(job: Callable[[], Any], name: str) -> Any:
     return await future
 
 
-def _is_of_processes(executor: Executor) -> bool:
-    # By its class's name: importing the pool of processes costs more than making a tool.
-    return any(kind.__name__ == "ProcessPoolExecutor" for kind in type(executor).__mro__)
-
-
 def _unpicklable(func: Callable[..., Any]) -> str:
     inner = innermost(func)
     if inspect.isgeneratorfunction(inner):
         return "a generator"
     return "async" if inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner) else ""
-
-
-def _lost(name: str) -> str:
-    return (
-        f"The worker that was to run {name} is lost: it was killed, ran out of memory, or doesn't know the function. A "
-        "process knows what a module holds, or what was defined before it was forked. Make a new executor and register "
-        "the tool with it again."
-    )
 
 
 def _close(generator: Generator[Any, Any, Any]) -> None:

@@ -1,0 +1,197 @@
+"""Calls on executors: what is handed over, what stands in for an argument, and what is said where a worker is lost.
+
+Any concurrent.futures.Executor will do. Of the engines that hold data themselves two are known by their classes' names,
+so that none is imported: a dask.distributed client's executor, whose futures are arguments by reference, and an
+ipyparallel view's, whose ``Reference("name")`` is one. They get the function and its arguments side by side and put
+in what they hold; the notebook never sees it. An approval and the log stay in the notebook whatever runs the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import linecache
+import re
+from concurrent.futures import BrokenExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Executor, Future
+
+__all__ = ["is_elsewhere", "run", "stands_in"]
+
+_PROCESSES = "ProcessPoolExecutor"
+_DISTRIBUTED = "ClientExecutor"
+_IPYPARALLEL = "ViewExecutor"
+
+_ANSI = re.compile(r"\x1b\[[\d;]*m")
+# As IPython tells a traceback: the frame's head, then numbered lines, an arrow at the one that counts.
+_HEAD = re.compile(r"^(?:File )?(?P<file>\S.*):(?P<line>\d+), in (?P<name>[\w.<>]+)\(", re.MULTILINE)
+_ARROW = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
+
+
+def _kind(executor: Executor) -> str:
+    # By its class's name: importing the pool of processes costs more than making a tool, the engines seconds.
+    names = {each.__name__ for each in type(executor).__mro__}
+    return next((kind for kind in (_PROCESSES, _DISTRIBUTED, _IPYPARALLEL) if kind in names), "")
+
+
+def is_elsewhere(executor: Executor) -> bool:
+    """Whether what a function returns has to travel between processes."""
+    return bool(_kind(executor))
+
+
+def stands_in(executor: Executor, value: object, kind: Any) -> bool:
+    """Whether a value is the engine's name for an instance of ``kind``; one whose type isn't known yet is believed."""
+    name = type(value).__name__
+    module = type(value).__module__.partition(".")[0]
+    engine = _kind(executor)
+    if engine == _IPYPARALLEL:
+        return module == "ipyparallel" and name == "Reference"
+    if engine != _DISTRIBUTED or module != "distributed" or name != "Future":
+        return False
+    result = getattr(value, "type", None)
+    return not isinstance(result, type) or not isinstance(kind, type) or issubclass(result, kind)
+
+
+async def run(
+    executor: Executor, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str
+) -> Any:
+    """What the function returns there; a worker that is lost and an engine that gives the call up are plain errors."""
+    engine = _kind(executor)
+    future: Future[Any] | None = None
+    try:
+        future = _submit(executor, engine, func, args, kwargs)
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            _give_up(executor, engine, future)
+            raise
+        # Nobody here asked for it.
+        raise _named(
+            "Lost",
+            f"The executor gave the call of {name} up: its connection was closed, its scheduler is gone, or what an "
+            "argument names was released. Make a new executor and register the tool with it again.",
+        ) from None
+    except BrokenExecutor as lost:
+        raise type(lost)(_broken(name)) from lost
+    except Exception as error:
+        told = _told(error, engine, name)
+        if told is None:
+            raise
+        raise told from told.__cause__
+
+
+def _submit(
+    executor: Executor, engine: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Future[Any]:
+    if engine not in (_DISTRIBUTED, _IPYPARALLEL):
+        return executor.submit(partial(func, *args, **kwargs))
+    # By position: what an engine's own submit takes by keyword would be taken from the function.
+    bound = inspect.signature(func).bind(*args, **kwargs)
+    named = {key: value for key, value in bound.kwargs.items() if _holds_reference(executor, value)}
+    rest = {key: value for key, value in bound.kwargs.items() if key not in named}
+    job = partial(func, **rest) if rest else func
+    if engine == _DISTRIBUTED:
+        # Each call that was decided on is one run, also where one like it is still there.
+        return executor.submit(job, *bound.args, **{**named, "pure": False})
+    return executor.submit(job, *bound.args, **named)
+
+
+def _holds_reference(executor: Executor, value: object) -> bool:
+    if isinstance(value, list | tuple | set):
+        return any(_holds_reference(executor, each) for each in value)
+    if isinstance(value, dict):
+        return any(_holds_reference(executor, each) for each in value.values())
+    return stands_in(executor, value, object)
+
+
+def _give_up(executor: Executor, engine: str, future: Future[Any] | None) -> None:
+    """Take a call back that waits on an engine; one that runs goes on, and nobody looks at it."""
+    if future is None or engine != _IPYPARALLEL or future.done():
+        return  # the other futures were cancelled with the wait for them
+    executor.view.abort([future], block=False)  # type: ignore[attr-defined]
+
+
+def _told(error: Exception, engine: str, name: str) -> Exception | None:
+    """What to say instead of an error; None where it speaks for itself."""
+    kind = type(error).__name__
+    if kind == "KilledWorker":
+        times = getattr(error, "allowed_failures", 0) + 1
+        if times == 1:
+            return _named(kind, f"The worker that ran {name} is lost: {_DONE_IN_PART} Other workers go on.")
+        return _named(
+            kind,
+            f"{times} workers that ran {name} are lost, one after the other: {_DONE_IN_PART} A cluster made after "
+            'dask.config.set({"distributed.scheduler.allowed-failures": 0}) starts no call a second time.',
+        )
+    if engine == _IPYPARALLEL:
+        return _of_engine(error, kind, name)
+    text = str(error)
+    if engine == _PROCESSES and (
+        kind == "PicklingError" or text.startswith(("Can't pickle", "Can't get local object", "cannot pickle"))
+    ):
+        return _named(
+            kind,
+            f"{name}, an argument or its result can't travel to a process: {text}. A pool of processes takes functions "
+            "that stand at the top of a module or cell, and values that pickle carries.",
+        )
+    if isinstance(error, RuntimeError) and text.startswith("cannot schedule new futures after"):
+        return RuntimeError(
+            f"The executor of {name} was shut down. Make a new one and register the tool with it again."
+        )
+    return None
+
+
+def _of_engine(error: Exception, kind: str, name: str) -> Exception | None:
+    several = getattr(error, "elist", None)
+    first = several[0] if several else (getattr(error, "ename", ""), getattr(error, "evalue", ""), "")
+    what, why = str(first[0]), str(first[1])
+    if "EngineError" in (kind, what):
+        return _named("EngineError", f"The engine that ran {name} is lost: {_DONE_IN_PART} Start engines anew.")
+    if kind == "NoEnginesRegistered":
+        return _named(kind, f"There is no engine to run {name}: none was started, or all are lost. Start engines anew.")
+    if not what:
+        return None
+    told = _named(what, why)
+    told.__cause__ = _Traceback(str((first[2] if several else getattr(error, "traceback", "")) or ""))
+    return told
+
+
+class _Traceback(Exception):  # noqa: N818 - only carries text, as multiprocessing's does
+    """An engine's traceback, as the text that Python itself would have written."""
+
+    def __init__(self, text: str) -> None:
+        text = _ANSI.sub("", text)
+        heads = list(_HEAD.finditer(text))
+        frames = []
+        for head, after in zip(heads, [*heads[1:], None], strict=True):
+            part = text[head.end() : after.start() if after else len(text)]
+            # A cell's lines are known here, not there.
+            line = linecache.getline(head["file"], int(head["line"])).strip()
+            if not line and (arrow := _ARROW.search(part)):
+                line = arrow[1].strip()
+            if line:
+                frames.append(f'  File "{head["file"]}", line {head["line"]}, in {head["name"]}\n    {line}\n')
+        self.tb = "".join(frames)
+        super().__init__(self.tb)
+
+
+def _named(kind: str, text: str) -> Exception:
+    """An error that reads as one of that name; its own class may want other arguments, or be unknown here."""
+    made: Exception = type(kind, (RuntimeError,), {"__module__": "builtins"})(text)
+    return made
+
+
+_DONE_IN_PART = "it was killed or ran out of memory. What it did until then stands, and isn't known."
+
+
+def _broken(name: str) -> str:
+    return (
+        f"The worker that was to run {name} is lost: it was killed, ran out of memory, or doesn't know the function. A "
+        "process knows what a module holds, or what was defined before it was forked. Make a new executor and register "
+        "the tool with it again."
+    )
