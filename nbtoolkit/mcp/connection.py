@@ -16,7 +16,7 @@ from nbtoolkit.mcp.failure import explain, is_closed, is_lost_session
 from nbtoolkit.mcp.http import Headers, snapshot
 from nbtoolkit.mcp.logs import ServerLog
 from nbtoolkit.mcp.portal import at_shutdown
-from nbtoolkit.mcp.process import hurry
+from nbtoolkit.mcp.process import dismiss_guardian, hurry
 from nbtoolkit.mcp.session import Session
 from nbtoolkit.mcp.status import Flight
 from nbtoolkit.mcp.watch import Watch
@@ -289,6 +289,7 @@ _open: set[Connection] = set()
 async def _close_all() -> None:
     hurry.set()
     await asyncio.gather(*(connection.close() for connection in list(_open)), return_exceptions=True)
+    dismiss_guardian()
 
 
 at_shutdown(_close_all)

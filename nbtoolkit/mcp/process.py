@@ -405,6 +405,19 @@ def ensure_guardian() -> None:
         _guard_pid = os.getpid()
 
 
+def dismiss_guardian() -> None:
+    """At the end of the process: whatever is left now is the guardian's, which leaves at once where nothing is."""
+    global _guard
+    guard, _guard = _guard, None
+    if guard is None or _guard_pid != os.getpid() or guard.stdin is None:
+        return
+    with contextlib.suppress(OSError):
+        guard.stdin.close()
+    # Python warns of a child that nobody has waited for.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        guard.wait(HURRY_SECONDS)
+
+
 def tell_guardian(line: str) -> None:
     """Tell it of a process group; one that has gone is made anew when the next server starts."""
     if _guard is None or _guard.stdin is None:

@@ -203,7 +203,12 @@ def test_a_process_that_ends_by_itself_leaves_no_server_and_says_nothing(tmp_pat
         plain=str(PLAIN), args=("--ignore-eof", "--ignore-term", "--pids", str(file)), then=""
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=50, check=False
+        [sys.executable, "-W", "default::ResourceWarning", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=50,
+        check=False,
     )
     assert (done.stdout, done.stderr, done.returncode) == ("ready\n", "", 0)
     asyncio.run(until(lambda: not any(map(alive, pids(file))), "the server's end"))
