@@ -97,18 +97,21 @@ def form_of(name: str, *, strict: bool = False) -> Form:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """Tools, what is told of them, and what of that their provider's limits changed."""
+    """Tools, what is told of them, and what of that their provider's limits changed.
+
+    ``told`` are the innermost dicts that a caller may change, ``wrapped`` where each lies in another one.
+    """
 
     tools: list[ToolBase]
-    schemas: list[dict[str, Any]]
+    told: list[dict[str, Any]]
+    wrapped: bool
     fitted: list[Fitted]
 
-
-def _copies(schemas: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same with outer keys of their own; a copied dict costs less than one that is made key by key."""
-    if schemas and "function" in schemas[0]:
-        return [{"type": "function", "function": schema["function"].copy()} for schema in schemas]
-    return [schema.copy() for schema in schemas]
+    def copies(self) -> list[dict[str, Any]]:
+        """All with outer keys of their own; a copied dict costs less than one that is made key by key."""
+        if self.wrapped:
+            return [{"type": "function", "function": function.copy()} for function in self.told]
+        return [schema.copy() for schema in self.told]
 
 
 class SchemaCache:
@@ -126,7 +129,7 @@ class SchemaCache:
 
     def schemas(self, tools: Sequence[ToolBase], form: Form, *, strict: bool = False) -> list[dict[str, Any]]:
         """The tools' schemas in one form."""
-        return _copies(self._listing(tools, form, strict=strict).schemas)
+        return self._listing(tools, form, strict=strict).copies()
 
     def fitted(self, tool: ToolBase, form: Form, *, strict: bool = False) -> Fitted:
         """What of the tool is sent in that form, and what had to be changed."""
@@ -160,10 +163,12 @@ class SchemaCache:
                 )
                 warnings.warn(text, ToolkitWarning, stacklevel=2)
         made = form.make([parts for parts, _ in found])
+        wrapped = form.name == "openai"
+        told = [schema["function"] for schema in made] if wrapped else made
         if strict:
-            for (_, fitted), schema in zip(found, made, strict=True):
-                (schema["function"] if form.name == "openai" else schema)["strict"] = fitted.strict
-        listing = _Listing(list(tools), made, [fitted for _, fitted in found])
+            for (_, fitted), each in zip(found, told, strict=True):
+                each["strict"] = fitted.strict
+        listing = _Listing(list(tools), told, wrapped, [fitted for _, fitted in found])
         if len(found) == len(tools):
             self._last[form.name, strict] = listing
         return listing
