@@ -69,7 +69,8 @@ class Worker:
         """End the process."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait(timeout=30)
+        # It may have trees of files to take away.
+        self.process.wait(timeout=300)
 
 
 @dataclass
