@@ -12,12 +12,16 @@ import asyncio
 import inspect
 import linecache
 import re
+import traceback
 from concurrent.futures import BrokenExecutor
 from functools import partial
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit.schema.hints import innermost
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor, Future
 
 __all__ = ["is_elsewhere", "run", "stands_in"]
@@ -26,6 +30,8 @@ _PROCESSES = "ProcessPoolExecutor"
 _DISTRIBUTED = "ClientExecutor"
 _IPYPARALLEL = "ViewExecutor"
 
+# What cloudpickle puts in the place of a file's name.
+_TRAVELLED = "<dynamic-code>"
 _ANSI = re.compile(r"\x1b\[[\d;]*m")
 # As IPython tells a traceback: the frame's head, then numbered lines, an arrow at the one that counts.
 _HEAD = re.compile(r"^(?:File )?(?P<file>\S.*):(?P<line>\d+), in (?P<name>[\w.<>]+)\(", re.MULTILINE)
@@ -81,6 +87,7 @@ async def run(
     except Exception as error:
         told = _told(error, engine, name)
         if told is None:
+            _add_lines_of_cells(error, func)
             raise
         raise told from told.__cause__
 
@@ -157,27 +164,56 @@ def _of_engine(error: Exception, kind: str, name: str) -> Exception | None:
     if not what:
         return None
     told = _named(what, why)
-    told.__cause__ = _Traceback(str((first[2] if several else getattr(error, "traceback", "")) or ""))
+    told.__cause__ = _Traceback(_ipythons(str((first[2] if several else getattr(error, "traceback", "")) or "")))
     return told
 
 
 class _Traceback(Exception):  # noqa: N818 - only carries text, as multiprocessing's does
-    """An engine's traceback, as the text that Python itself would have written."""
+    """A worker's traceback, as the text that Python itself would have written."""
 
-    def __init__(self, text: str) -> None:
-        text = _ANSI.sub("", text)
-        heads = list(_HEAD.finditer(text))
-        frames = []
-        for head, after in zip(heads, [*heads[1:], None], strict=True):
-            part = text[head.end() : after.start() if after else len(text)]
-            # A cell's lines are known here, not there.
-            line = linecache.getline(head["file"], int(head["line"])).strip()
-            if not line and (arrow := _ARROW.search(part)):
-                line = arrow[1].strip()
-            if line:
-                frames.append(f'  File "{head["file"]}", line {head["line"]}, in {head["name"]}\n    {line}\n')
-        self.tb = "".join(frames)
+    def __init__(self, frames: Iterable[tuple[str, int, str, str]]) -> None:
+        self.tb = "".join(
+            f'  File "{file}", line {number}, in {name}\n    {line}\n' for file, number, name, line in frames if line
+        )
         super().__init__(self.tb)
+
+
+def _ipythons(text: str) -> Iterator[tuple[str, int, str, str]]:
+    """The frames of a traceback as IPython writes it: file, number, name and line."""
+    text = _ANSI.sub("", text)
+    heads = list(_HEAD.finditer(text))
+    for head, after in zip(heads, [*heads[1:], None], strict=True):
+        number = int(head["line"])
+        # A cell's lines are known here, not there.
+        line = linecache.getline(head["file"], number).strip()
+        if not line and (arrow := _ARROW.search(text[head.end() : after.start() if after else len(text)])):
+            line = arrow[1].strip()
+        yield head["file"], number, head["name"].rpartition(".")[2], line
+
+
+def _add_lines_of_cells(error: BaseException, func: Callable[..., Any]) -> None:
+    """Give an error the lines of functions that travelled as code: their frames come back without a file."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _TRAVELLED]
+    if not frames or error.__cause__ is not None:
+        return
+    files = _files(innermost(func))
+    found = [(files[frame.name], frame.lineno or 0, frame.name) for frame in frames if frame.name in files]
+    error.__cause__ = _Traceback((*each, linecache.getline(each[0], each[1]).strip()) for each in found)
+
+
+def _files(func: Any) -> dict[str, str]:
+    """The files of the code that a function may run: its own, what it defines, what it calls by a global name."""
+    files: dict[str, str] = {}
+    codes = [getattr(func, "__code__", None)]
+    known = getattr(func, "__globals__", {})
+    while codes:
+        code = codes.pop()
+        if code is None or code.co_name in files:
+            continue
+        files[code.co_name] = code.co_filename
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+        codes += [getattr(known.get(name), "__code__", None) for name in code.co_names]
+    return files
 
 
 def _named(kind: str, text: str) -> Exception:
