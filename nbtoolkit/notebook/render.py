@@ -102,6 +102,9 @@ def record(entry: LogEntry, response: ToolResponse) -> dict[str, str]:
     state = entry.state
     arguments = "" if line.complete else fold("Arguments", pre(_argument_lines(entry)))
     result_text, result_html = _result(response, hide)
+    if difference := _difference(entry, response):
+        text, markup = _text(TextBlock(text=difference), hide)
+        result_text, result_html = f"{result_text}\n{text}", f"{result_html}{markup}"
     if words == "not answered" or (state is ToolResultState.DENIED and not words.startswith("allowed")):
         # The tool didn't run, and what the model was told is the decision in other words.
         result_text = result_html = ""
@@ -174,6 +177,15 @@ def _result(response: ToolResponse, hide: Redactor) -> tuple[str, str]:
             texts.append(text)
             markups.append(markup)
     return "\n".join(texts), "".join(markups)
+
+
+def _difference(entry: LogEntry, response: ToolResponse) -> str:
+    """What Write or Edit changed in a file that was there; a new one's content stands in the arguments."""
+    diff = response.metadata.get("diff")
+    if entry.origin != "Built-in tool" or entry.tool not in {"Write", "Edit"} or not isinstance(diff, str):
+        return ""
+    hunks = diff.split("\n", 2)[-1]  # without the two lines that name the file
+    return "" if hunks.startswith("@@ -0,0 ") else hunks
 
 
 def contents(parts: Iterable[tuple[str, Sequence[TextBlock | DataBlock]]]) -> dict[str, str]:

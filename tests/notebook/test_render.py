@@ -131,6 +131,18 @@ def test_a_commands_further_lines_are_indented() -> None:
 # ------------------------------------------------------------------------------------------------------- what varies
 
 
+def test_a_change_of_a_file_is_shown_as_its_difference() -> None:
+    call = entry("Edit", {"file_path": "a.py", "old_string": "b", "new_string": "<c>"}, "Built-in tool", behavior=ALLOW)
+    change = text("Edited a.py: 1 line added, 1 removed.")
+    change.metadata["diff"] = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n a\n-b\n+<c>\n"
+    assert plain(call, change).endswith(
+        "    Edited a.py: 1 line added, 1 removed.\n    @@ -1,2 +1,2 @@\n     a\n    -b\n    +<c>"
+    )
+    assert "-b\n+&lt;c&gt;</pre>" in render.record(call, change)["text/html"]
+    change.metadata["diff"] = "--- a/a.py\n+++ b/a.py\n@@ -0,0 +1 @@\n+a\n"  # a new file: the arguments hold it
+    assert "@@" not in plain(call, change)
+
+
 def test_nothing_in_a_record_differs_between_machines_and_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(home: str, address: str, **varying: Any) -> dict[str, str]:
         monkeypatch.setenv("HOME", home)
