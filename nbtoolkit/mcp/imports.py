@@ -21,7 +21,7 @@ from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig, hidden_args, hid
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["ConfigFileError", "PlannedServer", "find_configs", "read_config"]
+__all__ = ["ConfigFileError", "PlannedServer", "find_configs", "plan_server", "read_config"]
 
 # A configuration is small; anything larger is something else.
 FILE_LIMIT = 1024 * 1024
@@ -172,6 +172,12 @@ class _Variables:
 
 class _Problem(Exception):  # noqa: N818 - a reason, told in the plan
     """Why this server can't be had."""
+
+
+def plan_server(name: str, entry: Any, file: str | Path) -> PlannedServer:
+    """One server by its entry in ``file``, variables expanded as ``read_config`` does it."""
+    path = Path(file).absolute()
+    return _plan(name, entry, path, _Variables(os.environ, path), set())
 
 
 def _plan(name: str, entry: Any, file: Path, variables: _Variables, taken: set[str]) -> PlannedServer:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit import hooks
 from nbtoolkit.notebook import render
 from nbtoolkit.notebook.actions import action
+from nbtoolkit.notebook.attaching import attach, stored
 from nbtoolkit.notebook.command import CommandError
 from nbtoolkit.notebook.session import Session, mistakes, one_of
 from nbtoolkit.notebook.text import (
@@ -58,22 +59,9 @@ def add_server(session: Session, command: Command) -> None:
             execution_timeout=None if timeout is None else _seconds(timeout),
             trust_annotations=command.has("--trust"),
         )
-    _attach(session, client)
-    _show_tools(session, client)
-
-
-def _attach(session: Session, client: MCPClient) -> None:
-    """Connect, and only then close the one of that name: a server that works isn't lost to one that doesn't start."""
-    held = next((each for each in session.toolkit.mcps if each.name == client.name), None)
     with mistakes():
-        hooks.drive(client.connect(client.execution_timeout))
-        try:
-            session.toolkit.add_tool_sync(client)
-        except BaseException:
-            hooks.drive(client.close())
-            raise
-    if held is not None and held is not client:
-        hooks.drive(held.close())
+        attach(session.toolkit, client)
+    _show_tools(session, client)
 
 
 def _config(session: Session, command: Command, words: list[str]) -> StdioMCPConfig | HttpMCPConfig:
@@ -147,7 +135,8 @@ def _start(session: Session, planned: Sequence[PlannedServer]) -> None:
         if server.client is None:
             continue
         try:
-            _attach(session, server.client)
+            with mistakes():
+                attach(session.toolkit, server.client)
         except CommandError as fault:
             # One server that can't start costs its own tools, not the others'.
             faults.append(fault)
@@ -183,7 +172,9 @@ def _show_tools(session: Session, client: MCPClient) -> None:
 @action("mcp list")
 def list_servers(session: Session, command: Command) -> None:  # noqa: ARG001 - every action takes both
     """The servers."""
-    session.show(render.servers_table(session.toolkit.mcps))
+    with mistakes():
+        waiting = stored(session.toolkit).values()
+    session.show(render.servers_table(session.toolkit.mcps, waiting))
 
 
 @action("mcp tools")
@@ -195,7 +186,7 @@ def list_server_tools(session: Session, command: Command) -> None:
 @action("mcp log")
 def show_server_log(session: Session, command: Command) -> None:
     """What one server wrote to stderr; a server may write anything."""
-    client = session.server(command.words[0].text)
+    client = session.server(command.words[0].text, start=False)
     text = settled(bounded(redact(tidy("\n".join(client.log_tail))), LOG_LIMIT)).strip("\n")
     if not text:
         session.say(f"The server {client.name} wrote nothing to stderr.")
@@ -216,7 +207,7 @@ def restart_server(session: Session, command: Command) -> None:
 @action("mcp remove")
 def remove_server(session: Session, command: Command) -> None:
     """Close a server and take its tools out."""
-    client = session.server(command.words[0].text)
+    client = session.server(command.words[0].text, start=False)
     with mistakes():
         hooks.drive(client.close())
         session.toolkit.remove_tool_sync(client.name)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit import hooks
 from nbtoolkit.exception import MCPConnectionError, NBToolkitError
 from nbtoolkit.notebook import tables
+from nbtoolkit.notebook.attaching import start as start_stored
+from nbtoolkit.notebook.attaching import stored
 from nbtoolkit.notebook.command import CommandError, nearest
 
 if TYPE_CHECKING:
@@ -129,6 +131,12 @@ class Session:
     def tool(self, name: str) -> tuple[ToolGroup, ToolBase]:
         """The tool of that name and its group, switched on or not."""
         tools = self.tools()
+        if all(tool.name != name for _, tool in tools):
+            with mistakes():
+                server = next((each for each in stored(self.toolkit) if name.startswith(f"mcp__{each}__")), None)
+                if server is not None:
+                    start_stored(self.toolkit, server)
+                    tools = self.tools()
         one_of(name, (tool.name for _, tool in tools), "tool")
         return next((group, tool) for group, tool in tools if tool.name == name)
 
@@ -137,10 +145,17 @@ class Session:
         groups = {group.name: group for group in self.toolkit.tool_groups}
         return groups[one_of(name, groups, "tool group")]
 
-    def server(self, name: str) -> MCPClient:
-        """The MCP server of that name."""
+    def server(self, name: str, *, start: bool = True) -> MCPClient:
+        """The MCP server of that name; with ``start`` one that a rules' file names is attached by its first use."""
         servers = {client.name: client for client in self.toolkit.mcps}
-        return servers[one_of(name, servers, "MCP server")]
+        with mistakes():
+            waiting = stored(self.toolkit)
+            found = one_of(name, [*servers, *waiting], "MCP server")
+            if found in servers:
+                return servers[found]
+            if not start:
+                raise CommandError(f"the MCP server {found!r} isn't started; %toolkit mcp tools {found} starts it")
+            return start_stored(self.toolkit, found)
 
 
 def _functions(body: Iterable[ast.stmt]) -> list[str]:

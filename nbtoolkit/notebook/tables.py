@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from nbtoolkit.notebook.schemas import Sent
     from nbtoolkit.permission.explain import Explanation
     from nbtoolkit.permission.rule import PermissionRule
+    from nbtoolkit.permission.store import StoredServer
     from nbtoolkit.tool.base import ToolBase
     from nbtoolkit.tool.group import ToolGroup
     from nbtoolkit.tool.log import LogEntry
@@ -221,13 +222,19 @@ def log_table(log: Iterable[LogEntry], *, of: int | None = None) -> Bundle:
     return _list(heading, ["#", "Call", "Decided", "State"], rows, nothing)
 
 
-def servers_table(clients: Iterable[MCPClient]) -> Bundle:
-    """The MCP servers: how each is reached and whether it is connected."""
+def servers_table(clients: Iterable[MCPClient], stored: Iterable[StoredServer] = ()) -> Bundle:
+    """The MCP servers: how each is reached and whether it is connected; last those that files name and nobody used yet."""
     rows = []
     for client in clients:
         reached = settled(one_line(how(client), LINE_LIMIT))
         state = ("connected" if client.is_connected else "closed") if client.is_stateful else "stateless"
         rows.append(([client.name, reached, state], [f"<b>{code(client.name)}</b>", code(reached), safe(state)]))
+    for each in stored:
+        url, args = each.table.get("url"), each.table.get("args")
+        words = [str(each.table.get("command", "")), *map(str, args if isinstance(args, list) else ())]
+        reached = settled(one_line(_address(url) if isinstance(url, str) else _command(words), LINE_LIMIT))
+        state = f"not before {each.source} is accepted" if each.waits else f"from {each.source}, not used yet"
+        rows.append(([each.name, reached, state], [f"<b>{code(each.name)}</b>", code(reached), safe(state)]))
     return _list(count(len(rows), "MCP server"), ["Server", "How", "State"], rows, "No MCP servers yet.")
 
 
@@ -236,13 +243,20 @@ def how(client: MCPClient) -> str:
     config = client.mcp_config
     url = getattr(config, "url", None)
     if isinstance(url, str):
-        scheme, _, rest = re.split("[?#]", url, maxsplit=1)[0].partition("://")
-        where, slash, path = rest.partition("/")
-        return f"{scheme}://{where.rpartition('@')[2]}{slash}{path}"
+        return _address(url)
+    return _command([str(getattr(config, "command", "")), *(getattr(config, "args", None) or ())])
+
+
+def _address(url: str) -> str:
+    scheme, _, rest = re.split("[?#]", url, maxsplit=1)[0].partition("://")
+    where, slash, path = rest.partition("/")
+    return f"{scheme}://{where.rpartition('@')[2]}{slash}{path}"
+
+
+def _command(words: list[str]) -> str:
     # The folder in which a program lies differs from machine to machine; its name doesn't.
-    command = str(getattr(config, "command", ""))
-    words = hidden_args([command, *(getattr(config, "args", None) or ())])
-    return redact(" ".join([PurePath(command).name if "/" in command else command, *words[1:]]))
+    command, *args = hidden_args(words)
+    return redact(" ".join([PurePath(command).name if "/" in command else command, *args]))
 
 
 def rules_table(rules: Iterable[PermissionRule]) -> Bundle:

@@ -505,6 +505,23 @@ def test_nobody_but_a_person_accepts_a_projects_rules(desk: Desk, tmp_path: Path
 # ---------------------------------------------------------------------------------------------------- servers, skills
 
 
+def test_a_server_of_a_rules_file_is_listed_and_started_by_its_first_use(desk: Desk, tmp_path: Path) -> None:
+    entry = f"command = {json.dumps(sys.executable)}\nargs = {json.dumps(['-S', str(PLAIN)])}\n"
+    (tmp_path / "user.toml").write_text(f"[mcp_servers.mine]\n{entry}")
+    (tmp_path / "nbtoolkit.toml").write_text(f"[mcp_servers.theirs]\n{entry}")
+    Store(desk.toolkit.grants, tmp_path, user=tmp_path / "user.toml").load()
+    text = desk.ok("%toolkit mcp list").text
+    assert "from user file, not used yet" in text
+    assert "not before nbtoolkit.toml is accepted" in text
+    assert "isn't started; %toolkit mcp tools mine starts it" in desk.fault("%toolkit mcp log mine")
+    assert "which isn't accepted as it is" in desk.fault("%toolkit call mcp__theirs__echo text=hi")
+    assert desk.toolkit.mcps == []
+    desk.ok("r = %toolkit call mcp__mine__echo text=hi")
+    assert "hi" in desk.shell.user_ns["r"].text
+    assert "connected" in desk.ok("%toolkit mcp list").text
+    desk.ok("%toolkit mcp remove mine")
+
+
 def test_a_server_is_attached_listed_used_and_removed(desk: Desk) -> None:
     desk.shell.user_ns.update(sys=sys, server=str(PLAIN), token="s3cret")
     text = desk.ok("%toolkit mcp add plain {sys.executable} -S $server --env TOKEN=$token --timeout 20").text

@@ -1,0 +1,54 @@
+"""Servers, from a configuration to tools in the toolkit: attached at once, or at first use where a rules' file names them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nbtoolkit import hooks
+
+if TYPE_CHECKING:
+    from nbtoolkit.mcp import MCPClient
+    from nbtoolkit.permission.store import StoredServer
+    from nbtoolkit.tool.toolkit import Toolkit
+
+__all__ = ["attach", "start", "stored"]
+
+
+def attach(toolkit: Toolkit, client: MCPClient) -> None:
+    """Connect, and only then close the one of that name: a server that works isn't lost to one that doesn't start."""
+    held = next((each for each in toolkit.mcps if each.name == client.name), None)
+    hooks.drive(client.connect(client.execution_timeout))
+    try:
+        toolkit.add_tool_sync(client)
+    except BaseException:
+        hooks.drive(client.close())
+        raise
+    if held is not None and held is not client:
+        hooks.drive(held.close())
+
+
+def stored(toolkit: Toolkit) -> dict[str, StoredServer]:
+    """The servers that the project's and the person's file name and that aren't attached."""
+    store = toolkit.engine.store
+    attached = {client.name for client in toolkit.mcps}
+    return {} if store is None else {name: each for name, each in store.mcp_servers.items() if name not in attached}
+
+
+def start(toolkit: Toolkit, name: str) -> MCPClient:
+    """Attach one of them, as its file names it now.
+
+    StoreError where the file isn't accepted as it is, ValueError where no server can be made of what it says.
+    """
+    from nbtoolkit.mcp.imports import plan_server
+    from nbtoolkit.permission.store import USER
+
+    store = toolkit.engine.store
+    if store is None:
+        raise ValueError(f"no file of rules names a server {name!r}")
+    source = store.mcp_servers[name].source
+    file = store.user_path if source == USER and store.user_path is not None else store.project_path
+    planned = plan_server(name, store.server(name), file)
+    if planned.client is None:
+        raise ValueError(f"{file.name}: server {name!r}: {planned.problem}")
+    attach(toolkit, planned.client)
+    return planned.client
