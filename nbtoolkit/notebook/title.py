@@ -190,7 +190,8 @@ def _read(tool_input: Mapping[str, Any]) -> tuple[Parts, set[str]]:
     if isinstance(offset, int) and offset > 1:
         parts.append(("glue", f", from line {offset:,}"))
     if isinstance(limit, int):
-        parts.append(("glue", f", {count(limit, 'line')}"))
+        # The file may hold fewer.
+        parts.append(("glue", f", up to {count(limit, 'line')}"))
     return tuple(parts), {"file_path", "offset", "limit"} | _empty(tool_input)
 
 

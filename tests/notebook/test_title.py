@@ -29,7 +29,7 @@ def line(name: str, tool_input: dict[str, Any], origin: str = "Your function", *
         ("Bash", {"command": f"echo {'x' * 60} && ls"}, "Bash runs 2 commands"),
         ("Bash", {"command": f"echo {'x' * 60}"}, f"Bash runs echo {'x' * 60}"),
         ("Read", {"file_path": "a.py", "offset": None, "limit": None}, "Read reads a.py"),
-        ("Read", {"file_path": "a.py", "offset": 10, "limit": 20}, "Read reads a.py, from line 10, 20 lines"),
+        ("Read", {"file_path": "a.py", "offset": 10, "limit": 20}, "Read reads a.py, from line 10, up to 20 lines"),
         ("Write", {"file_path": "a.py", "content": "x\ny\n"}, "Write writes a.py, 2 lines"),
         (
             "Edit",
