@@ -87,6 +87,8 @@ class ServerProcess:
         self.fault = ""
         # It left by itself, before anybody asked it to.
         self.died = False
+        # It took no message any more.
+        self.deaf = False
         self.stopping = False
         self.ended = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
@@ -170,6 +172,9 @@ class ServerProcess:
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         """End the process: stdin closed, a grace, SIGTERM to its group, SIGKILL to all that carries its mark."""
+        if not self.stopping and not self.died and self.deaf:
+            # A message to it failed before its stdout was seen to end, which would have told why.
+            self.died = await self._reap(REAP_SECONDS)
         self.stopping = True
         assert process.stdin is not None
         process.stdin.close()
@@ -332,6 +337,7 @@ class _Outgoing(_Stream):
             self.stdin.write(text.encode("utf-8", self.server.config.encoding_error_handler) + b"\n")
             await self.stdin.drain()
         except (ConnectionError, RuntimeError) as error:
+            self.server.deaf = True
             raise anyio.BrokenResourceError from error
 
 

@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,32 @@ def test_a_server_that_dies_fails_all_its_calls_at_once_and_says_why() -> None:
                 assert "out of cheese" in said(chunk)
 
     asyncio.run(scenario())
+
+
+def test_a_server_that_took_no_message_before_it_ended_is_said_to_have_ended(tmp_path: Path) -> None:
+    import anyio
+    import mcp_types
+    from mcp.shared.message import SessionMessage
+
+    from nbtoolkit.mcp.logs import ServerLog
+
+    async def scenario() -> process.ServerProcess:
+        config = StdioMCPConfig(command="sh", args=["-c", "exec <&-; echo deaf >&2; sleep 0.3; exit 4"])
+        server = process.ServerProcess(config, ServerLog("deaf", tmp_path))
+        hello = SessionMessage(mcp_types.JSONRPCNotification(jsonrpc="2.0", method="hello"))
+
+        async def talk(outgoing: Any) -> None:
+            while True:
+                await outgoing.send(hello)
+
+        async with server.streams() as (_, outgoing):
+            with pytest.raises(anyio.BrokenResourceError):
+                await asyncio.wait_for(talk(outgoing), 20)
+        return server
+
+    server = asyncio.run(scenario())
+    assert server.died
+    assert server.exit_code == 4
 
 
 def test_a_signal_that_ended_a_server_is_named() -> None:
