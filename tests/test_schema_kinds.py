@@ -288,6 +288,7 @@ BAD: list[tuple[Any, Any, str]] = [
         "b",
         'x: got "b", expected string (at most 3 characters, matching ^a)',
     ),
+    (Annotated[str, Field(min_length=1)], "", 'x: got "", expected string (at least 1 character)'),
     (list[int], [1, "q"], 'x[1]: got "q", expected integer'),
     (dict[str, int], {"a b": None}, 'x["a b"]: got null, expected integer'),
     (dict[int, int], {"q": 1}, 'x: wrong key "q"'),

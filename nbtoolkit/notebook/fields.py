@@ -217,7 +217,8 @@ def _limits(about: Mapping[str, Any]) -> list[str]:
 
 
 def _between(low: Any, high: Any, unit: str = "") -> str:
-    unit = f" {unit}" if unit else ""
+    # A range is named after its end: "0 to 1 character".
+    unit = f" {unit.removesuffix('s') if (low if high is None else high) == 1 else unit}" if unit else ""
     low_text, high_text = to_json(low), to_json(high)
     if low is not None and high is not None:
         return f"{low_text}{unit}" if low == high else f"{low_text} to {high_text}{unit}"

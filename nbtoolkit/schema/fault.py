@@ -140,6 +140,11 @@ _LIMITS = (
 )  # fmt: skip
 
 
+def _limit(form: str, value: Any) -> str:
+    words = form.format(value)
+    return words.removesuffix("s") if value == 1 and "{} " in form else words
+
+
 def describe(root: dict[str, Any], nodes: list[dict[str, Any]], depth: int = 0) -> str:
     """What a value must be, for a reader."""
     words: list[str] = []
@@ -155,7 +160,7 @@ def describe(root: dict[str, Any], nodes: list[dict[str, Any]], depth: int = 0) 
             text = f"the name of a variable that holds {held[1]}"
         if kind == "array" and depth < 2 and (inner := describe(root, _unfold(root, [node.get("items")]), depth + 1)):
             text += f" of {inner}"
-        if limits := [form.format(node[key]) for key, form in _LIMITS if key in node]:
+        if limits := [_limit(form, node[key]) for key, form in _LIMITS if key in node]:
             text += f" ({', '.join(limits)})"
         if text not in words:
             words.append(text)

@@ -157,6 +157,8 @@ def a_tool_is_tried_in_the_panel(page: NotebookPage, panel: Locator) -> None:
     pick(panel, "train")
     button(panel, "Try it …").click()
     panel.get_by_label("epochs").fill("30")
+    heights = [panel.get_by_label(name).evaluate("node => node.offsetHeight") for name in ("epochs", "kind")]
+    assert heights[0] == heights[1], "a list to pick from is as high as a line to write in"
     button(panel, "Run it").click()
     expect(panel.get_by_role("log")).to_contain_text("epoch 2 of 30")
     page.screenshot("panel-try", panel)

@@ -16,6 +16,7 @@ from nbtoolkit.notebook.fields import MAX_ROWS, fields, type_words
         ({"type": "string"}, "string"),
         ({"type": "string", "format": "date"}, "date"),
         ({"type": "string", "minLength": 2, "maxLength": 4}, "string, 2 to 4 characters"),
+        ({"type": "string", "minLength": 1}, "string, at least 1 character"),
         ({"type": "string", "pattern": "^a+$"}, "string, like ^a+$"),
         ({"type": "integer", "minimum": 1, "maximum": 32}, "integer, 1 to 32"),
         ({"type": "number", "exclusiveMinimum": 0}, "number, more than 0"),
@@ -26,7 +27,7 @@ from nbtoolkit.notebook.fields import MAX_ROWS, fields, type_words
         ({"type": "array", "items": {"type": "string"}}, "list of strings"),
         (
             {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1, "uniqueItems": True},
-            "list of a | b, at least 1 items, none twice",
+            "list of a | b, at least 1 item, none twice",
         ),
         ({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}, "list of integer, string"),
         ({"type": "object", "additionalProperties": {"type": "number"}}, "object of numbers"),

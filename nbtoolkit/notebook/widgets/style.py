@@ -172,6 +172,7 @@ _FORM = """
  white-space:normal;overflow-wrap:anywhere;line-height:1.4;height:auto;text-align:right;flex:none}
 .nbtk .nbtk-field>.widget-inline-hbox>:is(input,textarea,select){flex:1 1 180px;min-width:0;margin:0}
 .nbtk .nbtk-field>.widget-datepicker>input{flex:0 1 180px;height:28px}
+.nbtk .nbtk-field>.widget-dropdown>select{height:28px}
 .nbtk .nbtk-field>.widget-checkbox{width:100%}
 .nbtk .nbtk-inside{border-left:2px solid var(--nbtk-hair);padding:2px 0 2px 12px;margin-left:4px!important}
 .nbtk .nbtk-inside:empty{display:none}
