@@ -29,6 +29,8 @@ VERSION = 1
 KINDS = ("ask", "call", "server", "offers", "request")
 # As much of a value as a message about it repeats.
 SHOWN = 80
+# Would turn a diff's text about, break its lines or not be seen at all; servers' texts may have them.
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 Key = tuple[str, str, str, str]
 
@@ -230,7 +232,7 @@ def _line(line: dict[str, Any]) -> str:
         text.encode()
     except UnicodeEncodeError:  # half characters
         return json.dumps(line)
-    return text
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _fits(recorded: Any, given: Any) -> bool:

@@ -45,6 +45,15 @@ def test_a_file_that_was_read_is_written_the_same(tmp_path: Path) -> None:
     assert cassette.path.read_bytes() == before
 
 
+def test_what_would_turn_or_hide_a_diffs_text_is_written_as_its_number(tmp_path: Path) -> None:
+    hidden = "a\u202eb\u2028c\u2066d\ufeffe\x9bf"
+    cassette = Cassette(tmp_path / "x.jsonl", [call("f", hidden)])
+    cassette.write()
+    text = cassette.path.read_text("utf-8")
+    assert "a\\u202eb\\u2028c\\u2066d\\ufeffe\\u009bf" in text
+    assert Cassette.read(cassette.path).entries[0].fields["result"] == hidden
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
