@@ -341,6 +341,19 @@ def test_the_log_has_who_decided_and_is_filtered(shown: Shown, toolkit: Toolkit)
     assert "No call is like that." in shown.text
 
 
+def test_the_log_tells_how_long_a_call_ran_apart_from_how_long_it_was_asked_about(
+    shown: Shown, toolkit: Toolkit
+) -> None:
+    asyncio.run(toolkit.call("peek").complete())
+    entry = toolkit.log[1]
+    entry.seconds, entry.waited = 27.0, 12.0
+    shown.turn("Log")
+    assert "15 s + 12 s asking" in shown.text
+    entry.seconds, entry.waited = 12.0, 12.0
+    shown.field("Filter calls").value = "peek"
+    assert "0.0 s + 12 s asking" in shown.text
+
+
 async def _allow(_: Any) -> Approval:
     return Approval.allow()
 

@@ -295,7 +295,9 @@ class LogPage:
 def _call(entry: LogEntry) -> list[str]:
     line = title(entry.tool, redacted(entry.tool_input), entry.variables, origin=entry.origin)
     state = "ok" if entry.state is ToolResultState.SUCCESS else entry.state.value
-    took = duration(entry.seconds) if entry.seconds >= 10 else f"{max(entry.seconds - entry.waited, 0):.1f} s"
+    # A call's seconds hold those in which it waited for an answer.
+    ran = max(entry.seconds - entry.waited, 0)
+    took = duration(ran) if ran >= 10 else f"{ran:.1f} s"
     waited = soft(f" + {duration(entry.waited)} asking") if entry.waited >= 1 else ""
     return [
         str(entry.number),
