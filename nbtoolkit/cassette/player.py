@@ -15,7 +15,7 @@ from nbtoolkit.cassette.servers import raised, read
 from nbtoolkit.cassette.tape import Tape, place_of, runs_itself
 from nbtoolkit.cassette.values import decode
 from nbtoolkit.exception import AgentOrientedException, CassetteError
-from nbtoolkit.mcp.interaction import secret_fields
+from nbtoolkit.mcp.interaction import Elicitation, pass_over, secret_fields
 from nbtoolkit.permission.approval import Approval
 from nbtoolkit.permission.grants import CELL, KERNEL
 from nbtoolkit.permission.remember import Remembered
@@ -220,10 +220,12 @@ class Replay(Tape):
     async def _asked_again(self, client: MCPClient, entry: Entry, questions: Any) -> None:
         """Let the user's own handler answer as it did; a result that hangs on another answer isn't the recorded one."""
         handler = client.elicitation_handler
-        if handler is None:
-            return
         for asked in questions:
             schema = dict(asked.get("schema") or {"type": "object", "properties": {}})
+            if handler is None:
+                # What was planned for this question isn't left over.
+                await pass_over(Elicitation(client.name, asked.get("message", ""), schema, asked.get("url")))
+                continue
             link = {"x-url": asked["url"]} if "url" in asked else {}
             given = await handler(asked.get("message", ""), {**schema, **link})
             masked = secret_fields(schema)
@@ -234,7 +236,7 @@ class Replay(Tape):
             ):
                 raise CassetteError(
                     f"the server {client.name!r} asked {asked.get('message')!r}, and elicitation_handler answers "
-                    f"{given!r} now, but {asked.get('action')} {recorded!r} in line {entry.line} of the cassette "
+                    f"{None if given is None else left!r} now, but {asked.get('action')} {recorded!r} in line {entry.line} of the cassette "
                     f"{self.cassette.name!r}"
                 )
 

@@ -36,6 +36,7 @@ __all__ = [
     "SamplingHandler",
     "SamplingRequest",
     "is_secret_field",
+    "pass_over",
     "set_host",
     "with_defaults",
 ]
@@ -103,6 +104,13 @@ def set_host(host: Host | None) -> None:
     """Put servers' questions to this host, from the next connect on; None: to nobody."""
     global _host
     _host = host
+
+
+async def pass_over(question: Elicitation) -> None:
+    """Tell the host of a question that was answered without it: a cassette held the answer."""
+    passed_over = getattr(_host, "passed_over", None)
+    if passed_over is not None:
+        await passed_over(question)
 
 
 _SECRET = re.compile(

@@ -131,11 +131,9 @@ class ServerQuestions:
 
     async def elicit(self, question: Elicitation) -> ElicitationAnswer:
         """Show the form, filled with its defaults, or the link."""
+        asked, shown = _elicited(question)
         if question.url is not None:
-            asked = ServerQuestion(question.server, "open_link", question.message, url=question.url)
-            return _answer(await self._ask(asked, {"url": question.url}), asked)
-        values = with_defaults(question.schema, {})
-        asked = ServerQuestion(question.server, "question", question.message, question.schema, values)
+            return _answer(await self._ask(asked, shown), asked)
         required = question.schema.get("required")
         for _ in range(ROUNDS):
             approval = await self._ask(asked, asked.values)
@@ -146,6 +144,10 @@ class ServerQuestions:
             # Sent unseen, by a command.
             asked.message = f"{question.message} (Fill in {', '.join(map(repr, missing))}.)"
         return ElicitationAnswer("cancel")
+
+    async def passed_over(self, question: Elicitation) -> None:
+        """Count the planned answer to this question as given: a cassette gave one."""
+        await self._approver.passed_over(_request(*_elicited(question)))
 
     async def allow_sampling(self, request: SamplingRequest) -> bool:
         """Show what the model would be asked."""
@@ -165,14 +167,27 @@ class ServerQuestions:
         return str(_answer(approval, asked).content.get("address") or "") or None
 
     async def _ask(self, asked: ServerQuestion, shown: dict[str, Any]) -> Approval:
-        message = f"The MCP server {asked.server!r} asks: {asked.message}"
-        # No rule and no policy answers for a person.
-        decision = PermissionDecision(PermissionBehavior.ASK, message, "question", bypass_immune=True)
-        request = ApprovalRequest(id=new_id(), tool=asked, tool_input=shown, decision=decision, origin=hooks.origin())
+        request = _request(asked, shown)
         try:
             return await ask(self._approver, request)
         finally:
             self._approver.ended(request.id)
+
+
+def _elicited(question: Elicitation) -> tuple[ServerQuestion, dict[str, Any]]:
+    """The form or the link, and what is shown of it."""
+    if question.url is not None:
+        return ServerQuestion(question.server, "open_link", question.message, url=question.url), {"url": question.url}
+    values = with_defaults(question.schema, {})
+    asked = ServerQuestion(question.server, "question", question.message, question.schema, values)
+    return asked, asked.values
+
+
+def _request(asked: ServerQuestion, shown: dict[str, Any]) -> ApprovalRequest:
+    message = f"The MCP server {asked.server!r} asks: {asked.message}"
+    # No rule and no policy answers for a person.
+    decision = PermissionDecision(PermissionBehavior.ASK, message, "question", bypass_immune=True)
+    return ApprovalRequest(id=new_id(), tool=asked, tool_input=shown, decision=decision, origin=hooks.origin())
 
 
 def _answer(approval: Approval, asked: ServerQuestion) -> ElicitationAnswer:

@@ -11,6 +11,7 @@ import pytest
 
 from nbtoolkit.exception import CassetteError, CassetteMissError
 from nbtoolkit.mcp import MCPClient, StdioMCPConfig, taping
+from nbtoolkit.mcp.interaction import Elicitation
 from nbtoolkit.mcp.session import Session
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.redact import MARK
@@ -175,6 +176,45 @@ def test_a_handler_of_the_users_own_is_asked_again_and_must_answer_the_same() ->
                     await toolkit.call("mcp__plain__ask", schema=FORM)
 
     asyncio.run(scenario())
+
+
+def test_another_answer_of_a_handler_is_told_without_its_secrets() -> None:
+    async def other(message: str, schema: dict[str, Any]) -> dict[str, Any]:
+        return {"name": "Grace", "pin": "another-secret"}
+
+    async def scenario() -> None:
+        await recorded()
+        toolkit, client = Toolkit(), nowhere(elicitation_handler=other)
+        toolkit.mode = "bypass"
+        with toolkit.replay("x.jsonl"):
+            await client.connect()
+            await toolkit.add_tool(client)
+            with pytest.raises(CassetteError, match="'Grace'") as caught:
+                await toolkit.call("mcp__plain__ask", schema=FORM)
+        assert "another-secret" not in str(caught.value)
+
+    asyncio.run(scenario())
+
+
+def test_the_host_hears_of_questions_that_the_cassette_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Elicitation] = []
+
+    class Host:
+        async def passed_over(self, question: Elicitation) -> None:
+            heard.append(question)
+
+    async def scenario() -> None:
+        await recorded()
+        monkeypatch.setattr("nbtoolkit.mcp.interaction._host", Host())
+        toolkit, client = Toolkit(), nowhere()
+        toolkit.mode = "bypass"
+        with toolkit.replay("x.jsonl"):
+            await client.connect()
+            await toolkit.add_tool(client)
+            await toolkit.call("mcp__plain__ask", schema=FORM)
+
+    asyncio.run(scenario())
+    assert heard == [Elicitation("plain", "Who are you?", FORM)]
 
 
 def test_a_server_that_dies_dies_in_the_replay_too() -> None:

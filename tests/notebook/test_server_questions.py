@@ -305,3 +305,11 @@ def test_where_nobody_is_a_question_is_cancelled_unless_an_answer_was_planned(mo
     assert asyncio.run(form()(questions)) == ElicitationAnswer("cancel")
     approver.answers.set(parse_answers('mcp__crm__question -> edit {"name": "Bob", "age": 5}', lines=True))
     assert asyncio.run(form()(questions)) == ElicitationAnswer("accept", {"name": "Bob", "age": 5})
+
+
+@pytest.mark.parametrize("line", ['mcp__crm__question -> edit {"name": "Ada"}', 'edit {"name": "Ada"}'])
+def test_a_planned_answer_is_not_left_over_where_a_cassette_answered(line: str) -> None:
+    approver = InlineApprover()
+    approver.answers.set(parse_answers(line, lines=True))
+    asyncio.run(ServerQuestions(approver).passed_over(Elicitation("crm", "Who are you?", FORM)))
+    assert approver.answers.faults() == []
