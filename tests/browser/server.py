@@ -152,13 +152,18 @@ class Server:
     def add_copy(
         self, source: Path, name: str | None = None, kernel: KernelEnvironment | None = None, outputs: bool = False
     ) -> str:
-        """Copy a notebook, without its outputs unless told, to run on `kernel`; return its path below the root."""
+        """Copy a notebook, without its outputs unless told, to run on `kernel`; return its path below the root.
+
+        The modules that lie beside it come along.
+        """
         book = nbformat.read(source, as_version=4)
         book.metadata["kernelspec"] = kernel_named(kernel)
         for cell in book.cells:
             if cell.cell_type == "code" and not outputs:
                 cell.outputs, cell.execution_count = [], None
         nbformat.write(book, self.root / (name or source.name))
+        for module in source.parent.glob("*.py"):
+            shutil.copy(module, self.root)
         return name or source.name
 
     def add_folder(self, source: Path) -> None:

@@ -59,5 +59,5 @@ def test_a_notebook_runs_to_its_end_with_clicks_in_the_place_of_planned_answers(
     errors = [output for index in cells for output in page.outputs(index) if output["output_type"] == "error"]
     assert errors == []
     assert [page.prompt(index) for index in cells] == [f"[{n}]:" for n, _ in enumerate(cells, 1)]
-    assert bool(clicks) == any(cell.source.startswith("%%toolkit answers") for cell in source.cells)
+    assert bool(clicks) == any("%toolkit answers" in source.cells[i].source for i in cells)
     assert page.errors == []
