@@ -267,8 +267,10 @@ def by_operands(spec: Spec, found: Scan, name: str = "") -> Reading | None:
 
 def _goes_down(result: Reading, found: Scan, name: str) -> bool:
     """Note whether and how a reader goes into folders; False where that can't be known."""
-    follows = any(flag in found.flags for flag in ("-R", "--dereference-recursive"))
-    result.recursive = follows or any(flag in found.flags for flag in ("-r", "--recursive"))
+    follows = any(flag in found.flags for flag in ("-R", "--dereference-recursive")) or (
+        name == "diff" and "--no-dereference" not in found.flags
+    )
+    result.recursive = (follows and name != "diff") or any(flag in found.flags for flag in ("-r", "--recursive"))
     result.below = Below(follows=follows, own=False)
     if name == "rg" and "--type-list" not in found.flags:
         below = _rg(found)
@@ -313,4 +315,6 @@ def _edit(name: str, found: Scan) -> Reading | None:
     result.recursive = name != "mv" and any(
         flag in found.flags for flag in ("-r", "-R", "-a", "--recursive", "--archive")
     )
+    if name == "cp" and "-L" in found.flags:
+        result.below = Below(follows=True)
     return result

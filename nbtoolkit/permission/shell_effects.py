@@ -102,10 +102,13 @@ class EffectJudge(PathJudge):
             if redirect.target.parts and redirect.target.parts[0].text == "/dev/fd" and len(redirect.target.parts) == 1:
                 # A process substitution: its commands are judged.
                 return None
+            # Where all that it can be is known, one of them may be this product's own file.
+            known = self.path(argument, access, None, cwds)
             return PathSubject(
                 kind=access,
                 text=redirect.raw,
                 safety="the file of a redirect isn't known until it runs",
+                own_file=known is not None and known.own_file,
                 tool_names=WRITERS if access == "write" else READERS,
                 exact=False,
             )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nbtoolkit.permission.command_subject import CommandSubject, Form, form, suggest
 from nbtoolkit.permission.dangers import Runs, danger
 from nbtoolkit.permission.modes import READS
+from nbtoolkit.permission.own_files import OWN_FILE
 from nbtoolkit.permission.programs import CODE, RUNNERS_OF_ANYTHING, family, program_name
 from nbtoolkit.permission.readonly import reading
 from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
@@ -52,6 +53,9 @@ def judge_line(
     """
     judge = _Judge(read_line(source), (os.path.realpath(cwd),), folders, places, base, file_rules)
     judge.run()
+    if OWN_FILE in source.casefold() and not any(each.own_file for each in judge.subjects):
+        # What it does isn't known, but the file's name stands in it: that question is asked in every mode.
+        return [replace(each, own_file=True) if each.safety else each for each in judge.subjects]
     return judge.subjects
 
 

@@ -11,7 +11,7 @@ from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject, pat
 from nbtoolkit.permission.pattern import path_pattern
 from nbtoolkit.permission.programs import CODE
 from nbtoolkit.permission.readonly import BELOW
-from nbtoolkit.permission.sensitive import MOST_ENTRIES
+from nbtoolkit.permission.sensitive import MOST_ENTRIES, protected
 from nbtoolkit.permission.shell_values import UNKNOWN, expand_files
 from nbtoolkit.permission.subject import Effect
 
@@ -122,7 +122,7 @@ class PathJudge:
             if subject is not None and subject.safety is not None:
                 found.append(subject)
         if not known:
-            worst = next((each for each in found if each.safety), None)
+            worst = max((each for each in found if each.safety), key=lambda each: each.own_file, default=None)
             return worst or PathSubject(
                 kind=access,
                 text=raw,
@@ -133,7 +133,10 @@ class PathJudge:
             )
         if not found:
             return None
-        worst = max(found, key=lambda each: (each.safety is not None, not each.exact, _EFFECTS.get(each.effect, 3)))
+        worst = max(
+            found,
+            key=lambda each: (each.own_file, each.safety is not None, not each.exact, _EFFECTS.get(each.effect, 3)),
+        )
         if len(found) == 1:
             return worst
         paths = tuple(dict.fromkeys(path for each in found for path in each.paths))
@@ -160,6 +163,7 @@ class PathJudge:
                         kind=access,
                         text=raw,
                         safety=f"it names {what} ({raw[:80]})",
+                        own_file=protected(f"/{part}"),
                         within=within,
                         tool_names=names or READERS,
                         exact=False,
@@ -182,9 +186,10 @@ class PathJudge:
         )
         if not cwds and subject.safety is None and not text.startswith("/"):
             # Wherever it is, its name may say enough.
-            what = self.places.reason((os.path.normpath(f"/{text}"),), access)
+            wherever = os.path.normpath(f"/{text}")
+            what = self.places.reason((wherever,), access)
             if what is not None:
-                subject = replace(subject, safety=f"it names {what} ({text[:80]})")
+                subject = replace(subject, safety=f"it names {what} ({text[:80]})", own_file=protected(wherever))
         if below is not None and subject.safety is None:
             subject = self.everything_below(subject, below)
         return subject

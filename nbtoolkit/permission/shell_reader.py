@@ -175,8 +175,10 @@ class Reader(CompoundReader):
                 self.skip_gate = True
             self.pos += len(word)
             self.blanks()
-            if word == "time" and re.compile(r"-p(?=[\s;&|])").match(self.source, self.pos, self.end):
-                self.pos += 2
+            for option in ("-p", "--") if word == "time" else ():
+                if re.compile(rf"{option}(?=[\s;&|])").match(self.source, self.pos, self.end):
+                    self.pos += 2
+                    self.blanks()
         outer, first = self.scope, len(self.line.commands)
         self.command()
         self.skip_gate = False

@@ -152,5 +152,9 @@ ANY_WAY = frozenset(
         "sem",
         "eatmydata",
         "torsocks",
+        "runcon",
+        "aa-exec",
+        "systemd-inhibit",
+        "timelimit",
     ]
 )
