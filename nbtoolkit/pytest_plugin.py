@@ -7,12 +7,13 @@
 
 ``toolkit`` is fresh for each test and asks the answers of ``toolkit_answers``; one that was never asked for, or a
 question without an answer, fails the test at its end. ``cassette`` replays what was recorded beside the test, in
-``cassettes/<module>/<test>.cassette.jsonl`` or the path of the mark ``toolkit_cassette``; ``--toolkit-cassettes=record``
-records it. pytest loads this module wherever nbtoolkit is installed, so it imports nothing else until a fixture is used.
+``cassettes/<module>/<test>.cassette.jsonl`` (a method's begins with its class) or the path of the mark
+``toolkit_cassette``; ``--toolkit-cassettes=record`` records it. pytest loads this module wherever nbtoolkit is installed, so it imports nothing else until a fixture is used.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -106,5 +107,9 @@ def _path(request: pytest.FixtureRequest) -> Path:
     mark = request.node.get_closest_marker("toolkit_cassette")
     if mark is not None:
         return here.parent / str(mark.args[0])
-    name = re.sub(r"[^\w.\[\]-]+", "_", request.node.name)
+    own = request.node.name if request.cls is None else f"{request.cls.__qualname__}.{request.node.name}"
+    name = re.sub(r"[^\w.\[\]-]+", "_", own)
+    if name != own:
+        # Another test's name may come to the same.
+        name += f"-{hashlib.sha256(own.encode('utf-8', 'replace')).hexdigest()[:8]}"
     return here.parent / "cassettes" / here.stem / f"{name}.cassette.jsonl"

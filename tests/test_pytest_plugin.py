@@ -100,3 +100,39 @@ def test_fixtures_answer_fail_for_what_does_not_fit_and_record_and_replay(tmp_pa
     ):
         assert line in out, out
     assert "3 failed, 2 passed, 1 error" in out
+
+
+ALIKE = """
+import pytest
+
+def say(word: str) -> str:
+    "Say."
+    return word
+
+class TestOne:
+    @pytest.mark.toolkit_answers("allow")
+    def test_it(self, toolkit, cassette):
+        toolkit.register(say)
+        assert toolkit.call_sync("say", word="one").text == "one"
+
+class TestTwo:
+    @pytest.mark.toolkit_answers("allow")
+    def test_it(self, toolkit, cassette):
+        toolkit.register(say)
+        assert toolkit.call_sync("say", word="two").text == "two"
+
+@pytest.mark.parametrize("word", ["a/b", "a b"])
+@pytest.mark.toolkit_answers("allow")
+def test_word(toolkit, cassette, word):
+    toolkit.register(say)
+    assert toolkit.call_sync("say", word=word).text == word
+"""
+
+
+def test_tests_whose_names_are_alike_have_a_cassette_each(tmp_path: Path) -> None:
+    (tmp_path / "test_alike.py").write_text(ALIKE)
+    assert "4 passed" in run(tmp_path, "--toolkit-cassettes=record", "-k", "alike")
+    names = sorted(each.name for each in (tmp_path / "cassettes" / "test_alike").iterdir())
+    assert names[:2] == ["TestOne.test_it.cassette.jsonl", "TestTwo.test_it.cassette.jsonl"]
+    assert len(names) == 4
+    assert "4 passed" in run(tmp_path, "-k", "alike")
