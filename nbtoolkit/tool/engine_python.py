@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.tool.disk import FileFault
 from nbtoolkit.tool.engine_ripgrep import base_glob
-from nbtoolkit.tool.globbing import IgnoreFile, glob_expression, ignored
+from nbtoolkit.tool.globbing import IgnoreFile, glob_expression, ignored, name_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,12 +70,12 @@ class PythonEngine:
         """Matches by file."""
         expression = _expression(query)
         names = [query.only] if query.only is not None else _walk(query, stopper)
-        fits = [glob_expression(each, anchored=False) for each in (query.glob, _type_glob(query.type)) if each]
+        fits = [name_filter(each) for each in (query.glob, _type_glob(query.type)) if each]
         found: Found = []
         for name in names:
             if stopper.stopped:
                 break
-            if not all(each.match(name) for each in fits):
+            if not all(each(name) for each in fits):
                 continue
             text = _text(os.path.join(query.root, name))  # noqa: PTH118
             if text is None:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from nbtoolkit.tool.disk import FileFault
-from nbtoolkit.tool.globbing import glob_expression
+from nbtoolkit.tool.globbing import name_filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,9 +159,9 @@ class RipgrepEngine:
         target = f"./{query.only}" if query.only is not None else "./"
         output = self._run([*arguments, "--regexp", query.pattern, "--", target], query, stopper)
         found = _by_file(output, query)
-        if query.glob and "/" in query.glob.strip("/"):
-            expression = glob_expression(query.glob, anchored=False)
-            found = [each for each in found if expression.match(each[0])]
+        if query.glob and (query.glob.startswith("!") or "/" in query.glob.strip("/")):
+            fits = name_filter(query.glob)
+            found = [each for each in found if fits(each[0])]
         return found
 
     def _common(self, query: Query) -> list[str]:
@@ -177,7 +177,8 @@ class RipgrepEngine:
         arguments += ["--no-ignore-exclude", "--glob=!.git"]
         braced, others = _braced(query.places.skipped_names(query.root))
         arguments += [f"--iglob=!{each}" for each in (braced, *others) if each]
-        name = query.glob if query.glob and "/" not in query.glob.strip("/") else base_glob(query.name_glob)
+        wanted = None if query.glob is None or query.glob.startswith("!") else query.glob
+        name = wanted if wanted and "/" not in wanted.strip("/") else base_glob(query.name_glob)
         if name and name != "*":
             # A type, not a glob: a glob would find ignored files too.
             arguments += ["--type-add", f"nbtoolkit:{name.strip('/')}", "--type=nbtoolkit"] if not query.type else []

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from nbtoolkit.tool.disk import FileFault
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["IgnoreFile", "glob_expression", "ignored"]
+__all__ = ["IgnoreFile", "glob_expression", "ignored", "name_filter"]
 
 MOST_ALTERNATIVES = 200
 
@@ -35,6 +35,18 @@ def glob_expression(glob: str, *, anchored: bool) -> re.Pattern[str]:
         return re.compile("(?:" + "|".join(expressions) + r")\Z", re.DOTALL)
     except re.error:
         raise FileFault(f"the pattern {glob!r} can't be read as a glob.") from None
+
+
+def name_filter(glob: str) -> Callable[[str], bool]:
+    """Whether a name fits a glob that isn't anchored; one that begins with ``!`` leaves out what the rest of it names."""
+    if not glob.startswith("!"):
+        expression = glob_expression(glob, anchored=False)
+        return lambda name: expression.match(name) is not None
+    # What lies below a folder of that name is left out with it.
+    bare = glob[1:].rstrip("/")
+    below = f"{bare}/**" if "/" in bare else f"**/{bare}/**"
+    left_out = [glob_expression(each, anchored=False) for each in (bare, below)]
+    return lambda name: not any(each.match(name) for each in left_out)
 
 
 def _alternatives(text: str) -> list[str]:

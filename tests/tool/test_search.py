@@ -144,6 +144,20 @@ def test_grep_shows_lines(tree: Path, arguments: dict[str, Any], expected: list[
     )
 
 
+@pytest.mark.parametrize(
+    ("glob", "left"),
+    [
+        ("!*.py", {"src/keep.log", "src/deep/d2.txt", "b.md"}),
+        ("!src", {".hidden/e.py", "b.md", "a.py"}),
+        ("!src/deep", {"src/keep.log", ".hidden/e.py", "src/c.py", "b.md", "a.py"}),
+        ("!src/**/*.py", {"src/keep.log", ".hidden/e.py", "src/deep/d2.txt", "b.md", "a.py"}),
+        ("!*.{py,md}", {"src/keep.log", "src/deep/d2.txt"}),
+    ],
+)
+def test_a_glob_that_begins_with_an_exclamation_mark_leaves_files_out(tree: Path, glob: str, left: set[str]) -> None:
+    assert set(lines(Grep(), pattern="class", glob=glob)) == left
+
+
 def test_grep_counts(tree: Path) -> None:
     assert lines(Grep(), pattern="class", output_mode="count", glob="*.py") == [
         ".hidden/e.py:1",
