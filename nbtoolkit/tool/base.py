@@ -200,6 +200,8 @@ async def open_stream(result: Running | ToolChunk) -> ChunkStream:
         return
     try:
         async for chunk in result:
+            if not isinstance(chunk, ToolChunk):
+                raise DeveloperOrientedException(_no_chunk("a tool's call", chunk))
             yield chunk
     finally:
         if inspect.isasyncgen(result):
@@ -231,6 +233,8 @@ async def _layer(
         raise DeveloperOrientedException(_no_generator(middleware))
     try:
         async for chunk in stream:
+            if not isinstance(chunk, ToolChunk):
+                raise DeveloperOrientedException(_no_chunk(f"{type(middleware).__name__}.on_tool_call", chunk))
             yield chunk
     finally:
         # A middleware that stops early must not leave the tool running behind it.
@@ -238,6 +242,10 @@ async def _layer(
             await stream.aclose()
         for inner in reversed(opened):
             await inner.aclose()
+
+
+def _no_chunk(whose: str, chunk: object) -> str:
+    return f"{whose} must give ToolChunks, but gave {reprlib.repr(chunk)}; ToolChunk.of(text) makes one of a text"
 
 
 def _no_generator(middleware: object) -> str:

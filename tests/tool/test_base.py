@@ -106,6 +106,24 @@ def test_what_is_no_chunk_is_named_with_what_was_expected(
             asyncio.run(Wrong()())
 
 
+def test_what_is_no_chunk_in_a_stream_is_named_with_whose_it_is() -> None:
+    class Words(Allowed):
+        async def call(self, /, **kwargs: Any) -> Any:
+            yield ToolChunk.of("a", ToolResultState.RUNNING)
+            yield "words"
+
+    class Speaks(ToolMiddlewareBase):
+        async def on_tool_call(self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler) -> Any:
+            yield "words"
+
+    response = Toolkit([Words()]).call_sync("plain")
+    assert response.state is ToolResultState.ERROR
+    assert "a tool's call must give ToolChunks, but gave 'words'" in response.text
+    response = Toolkit([Allowed([Speaks()])]).call_sync("plain")
+    assert response.state is ToolResultState.ERROR
+    assert "Speaks.on_tool_call must give ToolChunks, but gave 'words'" in response.text
+
+
 def test_a_stream_is_a_stream_however_it_comes() -> None:
     async def chunks() -> AsyncGenerator[ToolChunk, None]:
         yield ToolChunk.of("a", ToolResultState.RUNNING)
