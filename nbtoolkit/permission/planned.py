@@ -131,8 +131,13 @@ class Answers:
         ]
 
     def check(self) -> None:
-        """Raise AnswersError unless every answer was asked for and every question answered."""
+        """Raise AnswersError unless every answer was asked for and every question answered, here or by a script.
+
+        What is left over in a script is no fault of this notebook: others may share it.
+        """
         faults = self.faults()
+        for name, answers in _scripts.items():
+            faults += [f"{POLICY}=script:{name} has no answer such as {line!r}" for line in answers.missing]
         if faults:
             raise AnswersError("the planned answers don't fit the calls: " + "; ".join(faults))
 

@@ -172,6 +172,11 @@ def test_a_missing_answer_names_the_one_that_was_expected(tmp_path: Path, monkey
     given = policy()
     assert given is not None
     assert str(given.reason).endswith("have none for this call, such as summarise(species=Gentoo) -> allow")
+    # What is left over may be for another notebook; what was missing was missing here.
+    with pytest.raises(
+        AnswersError, match=r"answers.txt has no answer such as 'summarise\(species=Gentoo\) -> allow'$"
+    ):
+        Answers().check()
 
 
 # ------------------------------------------------------------------------------------------------------------- the end
