@@ -709,6 +709,9 @@ def test_a_schema_whose_arguments_the_function_does_not_take_is_refused() -> Non
         Signature(tool, input_schema=Query)
     with pytest.raises(DeveloperOrientedException, match="'other'"):
         Signature(tool, input_schema={"type": "object", "required": ["other"]})
+    for kind in ("array", "nope"):
+        with pytest.raises(DeveloperOrientedException, match=f"must be of type object.*got '{kind}'"):
+            Signature(tool, input_schema={"type": kind})
     with pytest.raises(DeveloperOrientedException, match="must be a dict or a pydantic model"):
         Signature(tool, input_schema=[1])  # type: ignore[arg-type]
     with pytest.raises(DeveloperOrientedException, match="isn't an object"):

@@ -151,6 +151,10 @@ class Signature:
         if isinstance(given, dict):
             from nbtoolkit.schema.given import JSONSchemaValidator
 
+            if given.get("type", "object") != "object":
+                raise DeveloperOrientedException(
+                    f"{self.name}: input_schema must be of type object, as arguments have names; got {given['type']!r}."
+                )
             self._schema_validator = JSONSchemaValidator(self.name, given, trusted=True)
             names = list(given.get("required", ()))
         elif isinstance(given, type) and issubclass(given, BaseModel):

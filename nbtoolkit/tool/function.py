@@ -65,6 +65,11 @@ class FunctionTool(ToolBase):
         max_result_chars: int = MAX_RESULT_CHARS,
     ) -> None:
         super().__init__(middlewares)
+        if permission is not None and not isinstance(permission, PermissionDecision):
+            raise DeveloperOrientedException(
+                f"permission must be a PermissionDecision, got {permission!r}. Write, for example, "
+                'permission=PermissionDecision(PermissionBehavior.ALLOW, "why").'
+            )
         self.func = func
         self.signature = Signature(
             func,

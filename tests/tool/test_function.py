@@ -478,3 +478,8 @@ def test_what_cannot_come_back_from_another_process_is_refused_when_it_is_made(f
         FunctionTool(func, executor=pool)
     with ThreadPoolExecutor(1) as threads:
         FunctionTool(func, executor=threads)
+
+
+def test_a_permission_that_is_no_decision_is_refused_when_the_tool_is_made() -> None:
+    with pytest.raises(DeveloperOrientedException, match="permission must be a PermissionDecision, got 'allow'"):
+        FunctionTool(lambda: 1, name="one", permission="allow")  # type: ignore[arg-type]
