@@ -26,6 +26,8 @@ _FOREIGN = re.compile(r"[^\x00-\x7f]+")
 _QUOTED_PLAIN = re.compile(r'[^"\\$`]+')
 _VARIABLE = re.compile(r"[A-Za-z_]\w*|\d|[@*#?$!-]")
 _TILDE = re.compile(r"~([\w.-]*|[+-]\d*)(?=[/\s;&|()<>:]|\Z)")
+# A default or an alternative that is plain text.
+_INSTEAD = re.compile(r""":?[-=+]["']?([^\s"'$`\\]+)["']?\Z""")
 _BRACED = re.compile(r"(#?)([A-Za-z_]\w*|\d+|[@*#?$!-])")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _ESCAPES = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -265,8 +267,20 @@ class WordReader:
             self.pos += 1
             self.arithmetic_until("}", ":")
             return Part("unknown", "", quoted)
+        start = self.pos
         self.until_brace(quoted)
+        if (instead := _INSTEAD.match(source, start, self.pos - 1)) is not None:
+            self.named_instead(instead.group(1))
         return Part("unknown", "", quoted)
+
+    def named_instead(self, text: str) -> None:
+        """The text that ``${NAME:-text}`` may become: a place in it is named to the command."""
+        from nbtoolkit.permission.shell import Word
+
+        parts = [Part("text", text)]
+        if text == "~" or text.startswith("~/"):
+            parts = [Part("tilde", ""), Part("text", text[1:])]
+        self.line.elements.append(Word(text, self.pos, tuple(parts)))
 
     def assigned_by_default(self, name: str) -> None:
         """``${NAME:=value}`` sets NAME; the judge is told by an assignment without value."""
