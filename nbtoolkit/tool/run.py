@@ -91,7 +91,7 @@ class ToolCall:
 
     def __repr__(self) -> str:
         if self.response is None:
-            return f"<call of {self.name}, not started: await it, or use toolkit.call_sync>"
+            return f"<call of {self.name}, not started: await it (a task takes .complete()), or use toolkit.call_sync>"
         ended = self.response.state is not ToolResultState.RUNNING
         return f"<call of {self.name}, {self.response.state.value if ended else 'under way'}>"
 

@@ -70,6 +70,17 @@ def call(name: str, text: str = "{}") -> ToolCallBlock:
 
 
 # ---------------------------------------------------------------------- the two ways to consume a call
+def test_a_call_says_what_a_task_takes_of_it() -> None:
+    toolkit = Toolkit([FunctionTool(lambda: 1, name="one", is_read_only=True)])
+
+    async def scenario() -> str:
+        with pytest.raises(TypeError, match=r"a task takes \.complete\(\)"):
+            await asyncio.create_task(toolkit.call("one"))  # type: ignore[arg-type]
+        return (await asyncio.create_task(toolkit.call("one").complete())).text
+
+    assert asyncio.run(scenario()) == "1"
+
+
 def test_an_awaited_call_gives_the_response_under_the_calls_id() -> None:
     response = run(_awaited(toolkit_of(add).call_tool(call("add", '{"a": 2}'))))
     assert (response.id, response.text, response.value) == ("call_1", "3", 3)
