@@ -63,7 +63,7 @@ class MCPTool(ToolBase):
             else {}
         )
         self.is_read_only = self.annotations.get("readOnlyHint") is True
-        # Calls that change something keep their order.
+        # Those of one ``call_tools`` that change something keep their order; others run side by side.
         self.is_concurrency_safe = self.is_read_only
 
     @property

@@ -55,7 +55,7 @@ class ToolBase:
 
     A subclass sets the class attributes and implements ``check_permissions`` and ``call``. ``tool_input`` is the
     validated JSON object, defaults filled in. Runs of a tool that isn't ``is_concurrency_safe`` take turns, whoever calls
-    it; text of a result past ``max_result_chars`` is cut in the middle.
+    it (a server's don't: it takes requests as they come); text of a result past ``max_result_chars`` is cut in the middle.
     """
 
     name: str

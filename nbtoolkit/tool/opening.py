@@ -21,7 +21,9 @@ __all__ = ["injected", "opened"]
 
 def opened(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
     """The stream of a run with arguments that were allowed; it begins when somebody asks for its first chunk."""
-    return _bare(call, tool, arguments) if tool.is_concurrency_safe else _in_turn(call, tool, arguments)
+    # A server takes requests as they come: who may run when is its own business.
+    alone = not tool.is_concurrency_safe and not tool.is_mcp
+    return _in_turn(call, tool, arguments) if alone else _bare(call, tool, arguments)
 
 
 def injected(call: ToolCall, tool: ToolBase) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from nbtoolkit.mcp.naming import tool_names
 from nbtoolkit.mcp.tool import MCPTool
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolCallBlock, ToolResultState, URLSource
 from nbtoolkit.permission.approval import allow_all
-from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionMode
 from nbtoolkit.tool import progress
 from nbtoolkit.tool.progress import Progress
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
@@ -339,6 +339,21 @@ def test_with_stream_progress_the_call_is_a_stream_whose_last_chunk_is_the_resul
             for chunk in chunks:
                 response.append_chunk(chunk)
             assert response.metadata == {}
+
+    asyncio.run(scenario())
+
+
+def test_calls_of_a_servers_tool_through_the_toolkit_run_side_by_side() -> None:
+    async def scenario() -> None:
+        async with attached() as client:
+            toolkit = Toolkit(mcps=[client])
+            toolkit.mode = PermissionMode.BYPASS
+            long = asyncio.create_task(toolkit.call("mcp__plain__sleep", seconds=600, steps=6000).complete())
+            for _ in range(3):
+                assert (await toolkit.call("mcp__plain__sleep", seconds=0)).text == "slept"
+            assert not long.done()
+            long.cancel()
+            await asyncio.wait({long})
 
     asyncio.run(scenario())
 
