@@ -451,5 +451,8 @@ class FrontEnd:
         return self.press(self.sees(description, *cells)[-1])
 
     def press(self, model_id: str) -> str:
+        if self._subshell_request is not None:
+            # No hand is quicker than the page is with its subshell.
+            self.until(lambda: self._subshell_request in self.replies, "the page's subshell")
         data = {"method": "custom", "content": {"event": "click"}}
         return self.send("shell", "comm_msg", {"comm_id": model_id, "data": data})

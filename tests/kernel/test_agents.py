@@ -118,20 +118,32 @@ def read(cell: Cell, kind: str = "text/plain") -> str:
 @pytest.fixture(scope="module")
 def own_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelProcess]:
     kernel = KernelProcess(newest(), tmp_path_factory.mktemp("agents"))
+    prepare(kernel)
+    yield kernel
+    kernel.stop()
+
+
+def prepare(kernel: KernelProcess) -> None:
     page = FrontEnd(kernel).connect()
     page.run("scheduling.uninstall()").ok()
     page.run("%load_ext nbtoolkit").ok()
     page.run(TOOLS).ok()
     page.close()
-    yield kernel
-    kernel.stop()
 
 
 @pytest.fixture
 def page(own_kernel: KernelProcess) -> Iterator[FrontEnd]:
+    """A page on a kernel that is idle afterwards; else the kernel is started anew, so that only this test fails."""
     page = FrontEnd(own_kernel).connect()
     yield page
-    page.close()
+    try:
+        page.run("assert not scheduling.pending()").wait(5).ok()
+    except AssertionError:
+        own_kernel.restart()
+        prepare(own_kernel)
+        raise
+    finally:
+        page.close()
 
 
 @pytest.mark.parametrize(
