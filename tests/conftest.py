@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LIMITS[name]))
     items.sort(key=lambda item: RUNGS.index(rung(item)))
+
+
+def pytest_configure() -> None:
+    """Hear a stop, and let what the tests start hear it, also where the run was started deaf to it, as behind an ``&``."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:

@@ -128,7 +128,7 @@ def test_an_error_on_a_distributed_worker_shows_the_users_own_line(client: Any) 
     assert line.endswith('in double: raise ValueError(f"{n} is negative")')
 
 
-def test_an_error_in_a_cells_function_shows_the_cells_lines(client: Any) -> None:
+def test_an_error_in_a_cells_function_shows_the_cells_lines(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     source = (
         "def share(n: int) -> float:\n"
         '    """Divide."""\n'
@@ -136,7 +136,8 @@ def test_an_error_in_a_cells_function_shows_the_cells_lines(client: Any) -> None
         "        return 1 / m\n"
         "    return inner(n)\n"
     )
-    linecache.cache["<cell>"] = (len(source), None, source.splitlines(keepends=True), "<cell>")
+    lines = (len(source), None, source.splitlines(keepends=True), "<cell>")
+    monkeypatch.setitem(linecache.cache, "<cell>", lines)
     text = toolkit_of(client.get_executor(), as_in_a_cell(source)).call_sync("share", n=0).text
     assert text == (
         "ZeroDivisionError: division by zero\n  line 5, in share: return inner(n)\n  line 4, in inner: return 1 / m"
