@@ -33,3 +33,11 @@ def test_importing_the_package_leaves_the_heavy_libraries_alone(heavy: str) -> N
 @pytest.mark.parametrize("module", ["message", "permission", "tool", "state", "skill", "exception", "schema"])
 def test_the_layers_below_the_notebook_work_without_it(module: str) -> None:
     assert not modules_after(f"import nbtoolkit.{module}") & {"IPython", "ipykernel", "ipywidgets", "mcp"}
+
+
+def test_a_toolkit_of_functions_knows_nothing_of_shells_and_servers() -> None:
+    names = "import sys; from nbtoolkit.tool import FunctionTool, Toolkit; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", names], capture_output=True, text=True, check=True, timeout=30)
+    loaded = set(run.stdout.split())
+    assert "nbtoolkit.tool.toolkit" in loaded
+    assert not {name for name in loaded if name.startswith(("nbtoolkit.permission.shell", "nbtoolkit.mcp."))}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nbtoolkit.permission.command_subject import program_of
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,6 +21,9 @@ class RuleIndex:
     __slots__ = ("_always", "_by_key", "rules")
 
     def __init__(self, rules: Sequence[PermissionRule]) -> None:
+        # With it comes all that is known of shells, which most programs never need.
+        from nbtoolkit.permission.command_subject import program_of
+
         self.rules = list(rules)
         self._by_key: dict[str, list[int]] = {}
         self._always: list[int] = []
