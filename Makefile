@@ -64,9 +64,10 @@ test-browser:
 	$(PYTEST) tests/browser
 
 pictures: chromium environments
-	$(PY) -m pytest tests/browser/test_quickstart.py -k lab
-	@mkdir -p docs
+	$(PY) -m pytest tests/browser/test_quickstart.py tests/browser/test_panel.py -k lab
 	cp tests/browser/shots/approval-card-lab.png docs/approval-card.png
+	cp tests/browser/shots/live.png docs/live-view.png
+	cp tests/browser/shots/panel.png docs/panel.png
 
 docs: .venv/.dev
 	$(PY) -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
