@@ -87,20 +87,32 @@ def _key(given: str | None, variables: tuple[str, ...], base_url: str | None) ->
     )
 
 
-class _OpenAI:
-    dialect = DIALECTS["openai"]
+class _Speaker:
+    """A model behind a provider's client; one that was made here is closed here."""
 
     def __init__(self, model: str, base_url: str | None, api_key: str | None, client: Any) -> None:
         self.model = model
         self._own = client is None
-        self._client = client
-        if client is None:
-            try:
-                from openai import AsyncOpenAI
-            except ImportError as error:
-                raise missing("openai", "chat") from error
-            base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
-            self._client = AsyncOpenAI(base_url=base_url, api_key=_key(api_key, ("OPENAI_API_KEY",), base_url))
+        self._client = self._made(base_url, api_key) if client is None else client
+
+    def _made(self, base_url: str | None, api_key: str | None) -> Any:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        if self._own:
+            await self._client.close()
+
+
+class _OpenAI(_Speaker):
+    dialect = DIALECTS["openai"]
+
+    def _made(self, base_url: str | None, api_key: str | None) -> Any:
+        try:
+            from openai import AsyncOpenAI
+        except ImportError as error:
+            raise missing("openai", "chat") from error
+        base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
+        return AsyncOpenAI(base_url=base_url, api_key=_key(api_key, ("OPENAI_API_KEY",), base_url))
 
     async def stream(
         self, system: str, messages: list[Any], tools: list[dict[str, Any]], most: int | None
@@ -136,26 +148,18 @@ class _OpenAI:
     def was_cut(self, reply: Mapping[str, Any]) -> bool:
         return bool(reply["choices"][0].get("finish_reason") == "length")
 
-    async def close(self) -> None:
-        if self._own:
-            await self._client.close()
 
-
-class _Anthropic:
+class _Anthropic(_Speaker):
     dialect = DIALECTS["anthropic"]
 
-    def __init__(self, model: str, base_url: str | None, api_key: str | None, client: Any) -> None:
-        self.model = model
-        self._own = client is None
-        self._client = client
-        if client is None:
-            try:
-                from anthropic import AsyncAnthropic
-            except ImportError as error:
-                raise missing("anthropic", "chat") from error
-            base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or None
-            key = _key(api_key, ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), base_url)
-            self._client = AsyncAnthropic(base_url=base_url, api_key=key)
+    def _made(self, base_url: str | None, api_key: str | None) -> Any:
+        try:
+            from anthropic import AsyncAnthropic
+        except ImportError as error:
+            raise missing("anthropic", "chat") from error
+        base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or None
+        key = _key(api_key, ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), base_url)
+        return AsyncAnthropic(base_url=base_url, api_key=key)
 
     async def stream(
         self, system: str, messages: list[Any], tools: list[dict[str, Any]], most: int | None
@@ -185,7 +189,3 @@ class _Anthropic:
 
     def was_cut(self, reply: Mapping[str, Any]) -> bool:
         return reply.get("stop_reason") == "max_tokens"
-
-    async def close(self) -> None:
-        if self._own:
-            await self._client.close()

@@ -13,6 +13,7 @@ from typing import Any
 
 from nbtoolkit.notebook.command import CommandError, Evaluate, Word, nearest
 from nbtoolkit.notebook.fields import others, resolve
+from nbtoolkit.permission.json_object import json_object, no_constant
 
 __all__ = ["parse_arguments", "parse_json_object", "value_of"]
 
@@ -52,16 +53,9 @@ def parse_arguments(
 def parse_json_object(text: str, where: str) -> dict[str, Any]:
     """A JSON object, or an error with the place where it stops being one."""
     try:
-        value = json.loads(text, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        raise CommandError(
-            f"expected a JSON object {where}, but line {error.lineno}, column {error.colno} is wrong: {error.msg}"
-        ) from None
+        return json_object(text, where)
     except ValueError as error:
-        raise CommandError(f"expected a JSON object {where}, but {error}") from None
-    if not isinstance(value, dict):
-        raise CommandError(f'expected a JSON object {where}, like {{"limit": 5}}, but got {text.strip()[:60]!r}')
-    return value
+        raise CommandError(str(error)) from None
 
 
 def value_of(key: str, word: Word, about: Mapping[str, Any], root: Mapping[str, Any], evaluate: Evaluate) -> Any:
@@ -97,13 +91,9 @@ def _object_word(tool: str, words: tuple[Word, ...], schema: Mapping[str, Any], 
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=no_constant)
     except ValueError:
         return _MISSING
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _carried(key: str, text: str, value: Any, about: Mapping[str, Any]) -> Any:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.permission.approval import Approval, allow_all
 from nbtoolkit.permission.brackets import matching
+from nbtoolkit.permission.json_object import json_object
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.permission.subject import Match
 
@@ -346,17 +347,6 @@ def _approval(verb: str, text: str, item: str) -> Approval:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        raise AnswersError(
-            f"expected a JSON object after edit, but line {error.lineno}, column {error.colno} is wrong: {error.msg}"
-        ) from None
+        return json_object(text, "after edit")
     except ValueError as error:
-        raise AnswersError(f"expected a JSON object after edit, but {error}") from None
-    if not isinstance(value, dict):
-        raise AnswersError(f'expected a JSON object after edit, like {{"limit": 5}}, but got {text.strip()[:60]!r}')
-    return value
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+        raise AnswersError(str(error)) from None

@@ -161,7 +161,8 @@ def test_the_pipeline_asks_on_behalf_of_the_client_that_called(
     assert toolkit.log[1].asked_by == asked[0].origin
 
 
-def test_a_call_that_its_client_gives_up_is_cancelled(toolkit: Toolkit, connect: Callable[..., ForeignClient]) -> None:
+def endless(toolkit: Toolkit) -> tuple[threading.Event, threading.Event]:
+    """Give the toolkit a tool ``long`` that runs until it is cancelled, and tell when it has begun and ended."""
     begun, ended = threading.Event(), threading.Event()
 
     async def long() -> None:
@@ -173,6 +174,11 @@ def test_a_call_that_its_client_gives_up_is_cancelled(toolkit: Toolkit, connect:
             ended.set()
 
     toolkit.register(reader(long))
+    return begun, ended
+
+
+def test_a_call_that_its_client_gives_up_is_cancelled(toolkit: Toolkit, connect: Callable[..., ForeignClient]) -> None:
+    begun, ended = endless(toolkit)
     for mode in ("auto", "legacy"):
         call = connect(mode).call("long")
         assert begun.wait(PATIENCE)
@@ -186,17 +192,7 @@ def test_a_call_whose_client_has_gone_without_a_word_is_cancelled(
     toolkit: Toolkit, server: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nbtoolkit.agents.serving.service.TELL_EVERY", 0.05)
-    begun, ended = threading.Event(), threading.Event()
-
-    async def long() -> None:
-        """Run on."""
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    toolkit.register(reader(long))
+    begun, ended = endless(toolkit)
 
     async def come_and_go() -> None:
         headers = {**server.headers, "accept": "application/json, text/event-stream"}
@@ -287,17 +283,7 @@ def test_tools_that_run_alone_wait_for_each_other(toolkit: Toolkit, connect: Cal
 
 
 def test_stop_ends_calls_under_way_and_gives_the_port_back(toolkit: Toolkit) -> None:
-    begun, ended = threading.Event(), threading.Event()
-
-    async def long() -> None:
-        """Run on."""
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    toolkit.register(reader(long))
+    begun, ended = endless(toolkit)
     server = serve(toolkit)
     client = ForeignClient(access(server))
     call = client.call("long")
