@@ -224,3 +224,22 @@ def test_a_page_that_was_loaded_again_gets_the_question_below_its_next_cell(
     call = client.call("add", a=1)
     press(loaded, "Allow once", first)
     assert text(result(loaded, call)) == "2"
+
+
+def test_a_clients_call_that_asks_waits_in_the_panel_too(
+    page: FrontEnd, clients: Callable[[FrontEnd], ForeignClient]
+) -> None:
+    serving = page.run("%toolkit serve").ok()
+    call = clients(page).call("add", a=4)
+    page.until(lambda: buttons(page, "Allow once", serving), "the card below the serving cell")
+    panel = page.run("%toolkit").ok()
+
+    def tabs() -> list[str]:
+        return [m for m in page.on_screen(panel) if "Waiting 1" in page.models[m].get("_options_labels", ())]
+
+    page.until(tabs, "a waiting call in the panel")
+    (tab,) = tabs()
+    page.change(tab, {"index": list(page.models[tab]["_options_labels"]).index("Waiting 1")})
+    press(page, "Allow once", panel)
+    assert text(result(page, call)) == "5"
+    page.run("%toolkit stop").ok()
