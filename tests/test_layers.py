@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 # Lowest first. A name stands for the module and all below it, unless a longer name claims that.
 LAYERS: list[set[str]] = [
     {"exception", "loops", "redact"},
-    {"permission.rule"},
+    {"permission.rule", "permission.conditions"},
     {"message"},
     {"state"},
     {"schema", "permission", "tool.base", "tool.result", "tool.content", "tool.progress"},

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.permission import pattern
-from nbtoolkit.permission.arguments import Condition, canonical, moment, number, parse_content
+from nbtoolkit.permission.conditions import Condition, canonical, moment, number, parse_content
 from nbtoolkit.permission.subject import Match
 
 if TYPE_CHECKING:

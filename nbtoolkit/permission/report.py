@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
-from nbtoolkit.permission.arguments import parse_content
+from nbtoolkit.permission.conditions import parse_content
 from nbtoolkit.permission.pattern import is_path_pattern, path_pattern
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.permission.traits import traits_of

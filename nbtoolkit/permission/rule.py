@@ -25,6 +25,8 @@ __all__ = [
     "PermissionRule",
 ]
 
+# Their contents are commands and paths; every other tool's are conditions on arguments, unless it reads them itself.
+_OWN_CONTENTS = frozenset({"Bash", "Read", "Write", "Edit", "Glob", "Grep"})
 # A tool's name as a rule writes it: anything but blanks, parentheses, commas and quotes. Longer than what providers
 # allow, since a rule may name a tool that nobody has made yet.
 _NAME = re.compile(r"[^\s()\"',\x00-\x1f\x7f]{1,256}")
@@ -75,7 +77,7 @@ class PermissionRule(BaseModel):
         definition: str | None = None,
         base: str | None = None,
     ) -> PermissionRule:
-        """Read ``NAME`` or ``NAME(CONTENT)``; a text that is neither is a ValueError that says what was expected."""
+        """Read ``NAME`` or ``NAME(CONTENT)``; ValueError says what was expected, also of conditions on arguments."""
         if not isinstance(text, str):
             raise TypeError(f"A rule is a text like 'Bash(git status:*)', not {text!r}.")
         stripped = text.strip()
@@ -95,6 +97,12 @@ class PermissionRule(BaseModel):
             content = rest[:-1]
             if not content.strip():
                 raise ValueError(f"The rule {text!r} has nothing in its parentheses. Write {name!r} for every call.")
+            if name not in _OWN_CONTENTS:
+                from nbtoolkit.permission.conditions import condition_fault
+
+                fault = condition_fault(content)
+                if fault is not None:
+                    raise ValueError(f"The rule {text!r} can't be read: {fault}")
         return cls(
             tool_name=name,
             rule_content=content,

@@ -180,7 +180,17 @@ def _rule(
         return PermissionRule.parse(text, behavior, source, definition=definition, base=base)
     except ValueError as fault:
         problem(f"{behavior.value}: {fault}")
+        return None if behavior is PermissionBehavior.ALLOW else _unclear(text, behavior, source, base)
+
+
+def _unclear(text: str, behavior: PermissionBehavior, source: str, base: str | None) -> PermissionRule | None:
+    """A deny or ask rule that can't be read goes on asking about every call of its tool, until it is mended."""
+    name, opened, content = text.strip().partition("(")
+    try:
+        rule = PermissionRule.parse(name, behavior, source, base=base)
+    except ValueError:
         return None
+    return rule.model_copy(update={"rule_content": content.rstrip().removesuffix(")") or "?"}) if opened else rule
 
 
 def _tables(data: Mapping[str, Any], key: str, problem: Callable[[str], None]) -> dict[str, dict[str, Any]]:

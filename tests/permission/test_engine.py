@@ -438,3 +438,13 @@ def test_the_order_of_parts_and_of_rules_changes_nothing(bench: Any, parted: Any
     rules = ["allow Bash(make)", "ask Bash(out)", "allow Bash(ls)"]
     first = bench(mode, *rules).verdict(parted(parts))
     assert bench(mode, *rules[::-1]).verdict(parted(parts[::-1])) == first
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("tool_input", [{}, {"path": "a"}, {"path": "a/b", "limit": 5}, {"nothing": [1]}])
+def test_a_star_in_the_parentheses_means_every_call(
+    bench: Any, tool: Any, mode: str, tool_input: dict[str, Any]
+) -> None:
+    assert bench(mode, "deny load(*)").verdict(tool("load"), **tool_input) == "deny"
+    assert bench("default", "allow load( * )").verdict(tool("load"), **tool_input) == "allow"
+    assert bench("bypass", "ask load(*)").verdict(tool("load"), **tool_input) == "ask"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from nbtoolkit.permission import PermissionBehavior, PermissionContext, PermissionDecision, PermissionRule
+from nbtoolkit.permission.conditions import condition_fault
 from nbtoolkit.permission.rule import PermissionMode
 
 NAMES = st.text(
@@ -15,7 +16,7 @@ NAMES = st.text(
     min_size=1,
     max_size=40,
 )
-CONTENTS = st.text(min_size=1, max_size=60).filter(lambda text: bool(text.strip()))
+CONTENTS = st.text(min_size=1, max_size=60).filter(lambda text: bool(text.strip()) and condition_fault(text) is None)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,31 @@ def test_a_text_that_is_no_rule_says_what_was_expected(text: str) -> None:
     with pytest.raises(ValueError, match=r"(?i)expected|must end|nothing in its") as fault:
         PermissionRule.parse(text, "allow")
     assert repr(text) in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("load(limit=>5)", "'=>' is no comparison"),
+        ("load(limit =< 5)", "'=<' is no comparison"),
+        ("load(a=b, limit<>5)", "'<>' is no comparison"),
+        ("load(limit<=many)", "compares numbers and dates, not 'many'"),
+        ("load(path=)", "Expected a value after 'path='"),
+        ("load(path=a,)", "Expected an argument's name"),
+        ('load(path="a)', "a text in double quotes"),
+        ("mcp__fs(limit=>5)", "'=>' is no comparison"),
+    ],
+)
+def test_conditions_that_cant_be_read_are_refused_with_what_was_expected(text: str, expected: str) -> None:
+    with pytest.raises(ValueError, match="can't be read") as fault:
+        PermissionRule.parse(text, "deny")
+    assert repr(text) in str(fault.value)
+    assert expected in str(fault.value)
+
+
+@pytest.mark.parametrize("text", ["Bash(X=>3:*)", "Write(a=b,)", "load(*)", "custom(*.csv)", "custom(git status)"])
+def test_contents_of_another_kind_are_left_to_the_tool(text: str) -> None:
+    assert str(PermissionRule.parse(text, "allow")) == text
 
 
 def test_what_is_no_text_is_a_type_error() -> None:

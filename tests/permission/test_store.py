@@ -151,6 +151,7 @@ def test_another_projects_acceptance_says_nothing_about_this_one(project: Path) 
         ('mode = "bypass"', "may not set 'bypass'"),
         ('allow = "a"', "allow: expected a list"),
         ("allow = [1]", "expected a rule's text, got 1"),
+        ('ask = ["load(limit=>5)"]', "'=>' is no comparison"),
         ('allow = ["Bash(ls"]', "must end with the parenthesis"),
         ('allow = [{rule = "a", until = "x"}]', "expected {rule"),
         ("working_directories = [1]", "expected a folder's path"),
@@ -486,3 +487,11 @@ def test_another_conversation_gets_the_files_folders_and_mode_too(project: Path,
     write(user, "")
     store.load()
     assert asyncio.run(second.check_permission(Write(), given)).behavior.value == "ask"
+
+
+def test_a_deny_rule_that_cant_be_read_asks_until_it_is_mended(tmp_path: Path) -> None:
+    (tmp_path / "nbtoolkit.toml").write_text('allow = ["load(limit=>9)"]\ndeny = ["load(limit=>5)", "Bash(rm"]\n')
+    grants = Grants()
+    problems = Store(grants, tmp_path, user=tmp_path / "none.toml").load()
+    assert sorted("=>" in str(each) for each in problems) == [False, True, True]
+    assert [str(rule) for rule in grants] == ["load(limit=>5)", "Bash(rm)"]
