@@ -151,7 +151,7 @@ def test_another_projects_acceptance_says_nothing_about_this_one(project: Path) 
         ('mode = "bypass"', "may not set 'bypass'"),
         ('allow = "a"', "allow: expected a list"),
         ("allow = [1]", "expected a rule's text, got 1"),
-        ('ask = ["load(limit=>5)"]', "'=>' is no comparison"),
+        ('allow = ["load(limit=>5)"]', "'=>' is no comparison"),
         ('allow = ["Bash(ls"]', "must end with the parenthesis"),
         ('allow = [{rule = "a", until = "x"}]', "expected {rule"),
         ("working_directories = [1]", "expected a folder's path"),
