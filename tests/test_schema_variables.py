@@ -34,7 +34,7 @@ class Notebook:
         try:
             return self.variables[name]
         except KeyError:
-            raise LookupError(f"no variable named {name!r}; near: frame") from None
+            raise LookupError(f"no variable named {name!r}") from None
 
     def names(self, kind: type) -> list[str]:
         return [name for name, value in self.variables.items() if isinstance(value, kind)]
@@ -86,7 +86,9 @@ def test_the_function_gets_the_object_and_the_json_keeps_the_name(notebook: Note
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("frames", "no variable named 'frames'; near: frame; these hold one: frame"),
+        ("frames", "no variable named 'frames'; did you mean 'frame'?"),
+        # Near, but no Frame: what fits is told instead.
+        ("numbr", "no variable named 'numbr'; these hold one: frame"),
         (
             "number",
             "expected the name of a variable that holds a Frame (it holds an int, not a Frame; these hold one: frame)",
@@ -108,6 +110,11 @@ def test_a_name_that_is_no_public_variable_of_the_class_is_a_fault(notebook: Not
     assert reason in text
     assert "_private" not in text.replace('got "_private"', "")
     assert 'limit: got "x", expected integer' in text
+
+
+def test_that_no_variable_fits_is_said(notebook: Notebook) -> None:
+    del notebook.variables["frame"]
+    assert "(no variable named 'frame'; no variable holds a Frame)" in refusal(Signature(tool), {"frame": "frame"})
 
 
 def test_braces_in_a_name_are_no_template(notebook: Notebook) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from nbtoolkit.notebook.command import CommandError, Evaluate, Word, nearest
-from nbtoolkit.notebook.fields import others, resolve
+from nbtoolkit.notebook.fields import others, resolve, variable_class
+from nbtoolkit.notebook.namespace import is_of
 from nbtoolkit.permission.json_object import json_object, no_constant
 
 __all__ = ["parse_arguments", "parse_json_object", "value_of"]
@@ -67,7 +69,13 @@ def value_of(key: str, word: Word, about: Mapping[str, Any], root: Mapping[str, 
             return word.text
         if not expression:
             return word.text
-        return _carried(key, word.text, evaluate(expression), about)
+        try:
+            found = evaluate(expression)
+        except CommandError as error:
+            if error.fitting is None:
+                raise
+            raise error.fitting(key, partial(_may_stand, about=about, root=root)) from None
+        return _carried(key, word.text, found, about)
     if isinstance(parsed, str) or _admits(parsed, about, root):
         return parsed
     return word.text
@@ -115,6 +123,20 @@ def _carried(key: str, text: str, value: Any, about: Mapping[str, Any]) -> Any:
 
 
 _PLAIN_MODULES = frozenset({"datetime", "decimal", "pathlib", "uuid", "fractions"})
+
+
+def _may_stand(value: Any, about: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Whether a variable's value could be this argument: the class that it names, or JSON of its type."""
+    wanted = variable_class(about)
+    if wanted is not None:
+        return is_of(value, wanted)
+    value = value.item() if _is_scalar(value) else value
+    kind = _TYPES.get(list if isinstance(value, tuple) else type(value))
+    if type(value).__module__ in _PLAIN_MODULES:
+        kind = "string"
+    return ("string" if isinstance(value, str) else kind) in _types(about, root) or (
+        kind == "integer" and "number" in _types(about, root)
+    )
 
 
 def _is_scalar(value: Any) -> bool:

@@ -36,6 +36,8 @@ class CommandError(DeveloperOrientedException):
     def __init__(self, message: str, more: str = "") -> None:
         super().__init__(" ".join(message.split()))
         self.more = more
+        #: For a variable that isn't there: says it anew of an argument, with near names that fit what it takes.
+        self.fitting: Callable[[str, Callable[[Any], bool]], CommandError] | None = None
 
     def _render_traceback_(self) -> list[str]:
         # IPython asks for this in place of a traceback. An `error` output, unlike IPython's own UsageError, also

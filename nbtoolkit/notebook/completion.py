@@ -11,15 +11,14 @@ import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.notebook.command import CommandError, Option, Spec, Word, find, split
 from nbtoolkit.notebook.exports import FORMATS as EXPORTS
-from nbtoolkit.notebook.fields import resolve
+from nbtoolkit.notebook.fields import resolve, variable_class
 from nbtoolkit.notebook.grammar import SPECS
-from nbtoolkit.notebook.namespace import IPYTHONS_OWN
+from nbtoolkit.notebook.namespace import is_of, public
 from nbtoolkit.permission.rule import PermissionMode
 from nbtoolkit.tool.files import FileChange
 from nbtoolkit.tool.schemas import FORMATS
@@ -37,7 +36,6 @@ __all__ = ["Candidate", "Known", "Matcher", "complete"]
 
 # The magic at the start of a line, behind another magic, or behind `name =`.
 _LINE = re.compile(r"\s*(?:[^\s%=][^%=]*=\s*|%{1,2}\w+\s+)?(%{1,2})toolkit[ \t]+(.*)")
-_VARIABLE_HINT = re.compile(r"Name of a variable in the notebook holding an? ([\w.]+)")
 _ANSWERS = ("allow", "always", "deny", "edit", "respond")
 
 
@@ -88,7 +86,7 @@ class Known:
                 # The usual name, and any other of its kind.
                 return sorted(str(path) for path in Path().glob("*.jsonl"))
             case "expression":
-                return [name for name, value in self.variables.items() if _is_public(name, value)]
+                return public(self.variables)
             case _:
                 return _FIXED.get(kind, ())
 
@@ -102,11 +100,6 @@ _FIXED: dict[str, Iterable[str]] = {
     "state": [state.value for state in ToolResultState if state is not ToolResultState.RUNNING],
     "decided": ("allowed", "answered", "denied"),
 }
-
-
-def _is_public(name: str, value: object) -> bool:
-    """Whether a variable is a person's own: no private name, no module, nothing that IPython put there."""
-    return not name.startswith("_") and name not in IPYTHONS_OWN and not isinstance(value, ModuleType)
 
 
 def _at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -193,12 +186,9 @@ def _values(typed: str, about: Mapping[str, Any], root: Mapping[str, Any], known
     if typed.startswith("$"):
         return _fitting(typed, [f"${name}" for name in known.words("expression")], "variable")
     found = _choices(about, root)
-    if isinstance(about.get("description"), str) and (match := _VARIABLE_HINT.search(about["description"])):
-        # pandas' own name of the class may be longer than the schema's, or a base class of the object's.
-        kind = match[1].rpartition(".")[2]
-        variables = known.variables
-        names = [n for n in known.words("expression") if any(c.__name__ == kind for c in type(variables[n]).__mro__)]
-        return _fitting(typed, names, "variable")
+    if (kind := variable_class(about)) is not None:
+        own = public(known.variables)
+        return _fitting(typed, [name for name, value in own.items() if is_of(value, kind)], "variable")
     quoted = typed[:1] in {'"', "'"}
     return _fitting(typed, [_written(value, typed[0] if quoted else "") for value in found], "value")
 

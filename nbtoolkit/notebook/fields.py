@@ -16,7 +16,7 @@ from nbtoolkit.schema.variables import NAME_OF_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Field", "fields", "others", "resolve", "type_words"]
+__all__ = ["Field", "fields", "others", "resolve", "type_words", "variable_class"]
 
 # A schema of more rows isn't read but searched, as JSON.
 MAX_ROWS = 200
@@ -79,6 +79,13 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
             break
         about = {**target, **{key: value for key, value in about.items() if key != "$ref"}}
     return about
+
+
+def variable_class(about: Mapping[str, Any]) -> str | None:
+    """The class of the variable whose name an argument takes, as the schema says it; None where it takes a value."""
+    text = about.get("description")
+    found = _VARIABLE.search(text) if about.get("type") == "string" and isinstance(text, str) else None
+    return None if found is None else found[1]
 
 
 def _walk(

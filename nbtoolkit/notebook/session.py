@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import dis
 import inspect
 import sys
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit import hooks
 from nbtoolkit.exception import MCPConnectionError, NBToolkitError
 from nbtoolkit.notebook import tables
+from nbtoolkit.notebook.attaching import attached, stored
 from nbtoolkit.notebook.attaching import start as start_stored
-from nbtoolkit.notebook.attaching import stored
 from nbtoolkit.notebook.command import CommandError, nearest
+from nbtoolkit.notebook.namespace import no_variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -91,9 +91,7 @@ class Session:
         try:
             return eval(code, namespace)  # noqa: S307 - the cell's own code
         except NameError as error:
-            name = error.name or source
-            known = [*namespace, *dir(builtins)]
-            raise CommandError(f"the notebook has no variable {name!r}{nearest(name, known)}") from None
+            raise no_variable(error.name or source, namespace) from None
         except Exception as error:  # noqa: BLE001 - whatever the expression raises is said in one line
             raise CommandError(f"{source} raised {type(error).__name__}: {error}") from None
 
@@ -147,7 +145,7 @@ class Session:
 
     def server(self, name: str, *, start: bool = True) -> MCPClient:
         """The MCP server of that name; with ``start`` one that a rules' file names is attached by its first use."""
-        servers = {client.name: client for client in self.toolkit.mcps}
+        servers = attached(self.toolkit)
         with mistakes():
             waiting = stored(self.toolkit)
             found = one_of(name, [*servers, *waiting], "MCP server")

@@ -7,6 +7,7 @@ dunder names, IPython's own names and modules are never offered or accepted, wha
 
 from __future__ import annotations
 
+import difflib
 import types
 import typing
 from contextvars import ContextVar
@@ -39,7 +40,7 @@ class VariableResolver(Protocol):
     """How a notebook offers its variables and results."""
 
     def lookup(self, name: str) -> Any:
-        """Give the variable's object; a LookupError whose text holds near names where there is none."""
+        """Give the variable's object; a LookupError that says so where there is none."""
 
     def names(self, kind: type) -> list[str]:
         """List the public names that hold an instance of the class ``kind``."""
@@ -167,16 +168,29 @@ class Variable:
 
     def _hint(self) -> str:
         holders = self._holders()
-        return f"; these hold one: {', '.join(holders[:10])}" if holders else ""
+        if holders is None:
+            return ""
+        if not holders:
+            return f"; no variable holds {_a(type_name(self.kind))}"
+        more = f" and {len(holders) - 10} more" if len(holders) > 10 else ""
+        return f"; these hold one: {', '.join(holders[:10])}{more}"
 
-    def _holders(self) -> list[str]:
+    def _near(self, name: str) -> list[str]:
+        """The names like this one; only such as hold what is wanted, where that can be told."""
+        holders = self._holders()
+        if holders is None:
+            holders = [each for each in _resolver.names(object) if _is_public(each)] if _resolver else []
+        return difflib.get_close_matches(name, holders, n=3)
+
+    def _holders(self) -> list[str] | None:
+        """The public names that hold what is wanted; None where an object can't be told to be one."""
         kind = typing.get_origin(self.kind) or self.kind
         if _resolver is None or not isinstance(kind, type):
-            return []
+            return None
         try:
             return [name for name in _resolver.names(kind) if _is_public(name)]
         except TypeError:  # a protocol that can't be checked at run time
-            return []
+            return None
 
     def _find(self, value: Any) -> Any:
         if _resolver is None:
@@ -195,8 +209,10 @@ class Variable:
             found = _resolver.lookup(value)
         except LookupError as error:
             said = _text(error) or f"no variable named {value!r}"
-            # The nearest name is worth more than a list of all.
-            raise _fault(said if "did you mean" in said else said + self._hint()) from None
+            # The nearest name that fits is worth more than a list of all that fit.
+            near = self._near(value)
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else self._hint()
+            raise _fault(said + hint) from None
         if isinstance(found, types.ModuleType):
             raise _fault("it is a module")
         return found

@@ -135,6 +135,29 @@ def test_a_call_shows_its_result_once_and_leaves_the_value_in_underscore(desk: D
     assert desk.ok("_ + 1").result == 6
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        # What fits the argument goes before what is only spelled like it.
+        ("call add a=$sale", "the notebook has no variable 'sale' for 'a'; did you mean 'sales_7'?"),
+        ("call echo text=$sale", "the notebook has no variable 'sale' for 'text'; did you mean 'sales'?"),
+        ("call echo where=$sale", "the notebook has no variable 'sale' for 'where'; did you mean 'sales_of'?"),
+        # Nothing that fits is spelled like it.
+        ("call add a=$lod", "the notebook has no variable 'lod' for 'a'; did you mean 'load'?"),
+        # A person's own variables alone: no builtin, no private name, no module, nothing of IPython's or ours.
+        ("call add a=$nope", "the notebook has no variable 'nope' for 'a'"),
+        ("call add a=$opn", "the notebook has no variable 'opn' for 'a'"),
+        ("call add a=$hiden", "the notebook has no variable 'hiden' for 'a'"),
+        ("call add a=$jsn", "the notebook has no variable 'jsn' for 'a'"),
+        ("call add a=$toolkt", "the notebook has no variable 'toolkt' for 'a'"),
+        ("add lod", "the notebook has no variable 'lod'; did you mean 'load'?"),
+    ],
+)
+def test_a_wrong_name_is_told_with_near_ones_that_fit_and_are_a_persons_own(desk: Desk, line: str, said: str) -> None:
+    desk.ok("import json\nsales = 'north'\nsales_7 = 7\nsales_of = {'a': 1}\n_hidden = 1\ndef load(): ...")
+    assert desk.fault(f"%toolkit {line}").endswith(said)
+
+
 def test_underscores_and_out_shift_as_for_any_result(desk: Desk) -> None:
     desk.ok("%toolkit call add a=2 b=3")
     desk.ok("%toolkit call add a=2 b=4")
@@ -222,7 +245,7 @@ def test_wrong_arguments_are_an_error_result_that_nobody_was_asked_about(desk: D
         ("%toolkit call ad a=1", "no tool is called 'ad'; did you mean 'add'?"),
         ("%toolkit call zzz a=1", "no tool is called 'zzz'; there is add, echo"),
         ("%toolkit call echo txt=1", "echo has no argument 'txt'; did you mean 'text'?"),
-        ("%toolkit call add a=$zero", "the notebook has no variable 'zero'"),
+        ("%toolkit call add a=$zero", "the notebook has no variable 'zero' for 'a'"),
         ("%toolkit call add a={1 / 0}", "1 / 0 raised ZeroDivisionError: division by zero"),
         ("%toolkit call echo where={a: 1}", "'a: 1' is neither JSON (its keys and texts need double quotes)"),
         ('%toolkit call echo text="a', "the quote \" before 'a' is never closed"),
