@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import re
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit import atomic
 from nbtoolkit.exception import CassetteError, CassetteMissError
 from nbtoolkit.redact import MARK
 
@@ -212,18 +211,8 @@ class Cassette:
     def write(self) -> None:
         """Put the file in the old one's place at once; a reader never sees half of it."""
         data = self.text().encode("utf-8")
-        folder = self.path.parent
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            mode = self.path.stat().st_mode & 0o777 if self.path.exists() else 0o644
-            Path(temporary).chmod(mode)
-            Path(temporary).replace(self.path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.replace(self.path, data)
 
 
 def _line(line: dict[str, Any]) -> str:

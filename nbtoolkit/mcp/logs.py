@@ -26,15 +26,20 @@ LINE_LIMIT = 2000
 KEEP_SECONDS = 7 * 24 * 3600
 
 
-def log_folder() -> Path:
-    """Where the logs lie, by the platform's custom."""
+def log_folder() -> Path | None:
+    """Where the logs lie, by the platform's custom; None where there is no home."""
+    try:
+        return _base() / "nbtoolkit" / "mcp"
+    except RuntimeError:
+        return None
+
+
+def _base() -> Path:
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir())
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Logs"
-    else:
-        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return base / "nbtoolkit" / "mcp"
+        return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir())
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Logs"
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
 
 
 class ServerLog:
@@ -42,7 +47,8 @@ class ServerLog:
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
         self.name = name
-        self.path: Path | None = (folder or log_folder()) / f"{name}-{os.getpid()}.log"
+        folder = folder or log_folder()
+        self.path: Path | None = None if folder is None else folder / f"{name}-{os.getpid()}.log"
         self.lines: deque[str] = deque(maxlen=TAIL_LINES)
         self._partial = b""
         self._of_run = 0

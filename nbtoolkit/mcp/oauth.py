@@ -20,14 +20,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
+from nbtoolkit import atomic
+
 if TYPE_CHECKING:
     import httpx2
+    from pydantic import BaseModel
 
 __all__ = ["OAuthClient", "SignIn", "SignInHandler", "Tokens", "machine_oauth", "oauth"]
 
 logger = logging.getLogger("nbtoolkit.mcp")
 
 T = TypeVar("T")
+M = TypeVar("M", bound="BaseModel")
 
 SERVICE = "nbtoolkit-mcp"
 PAGE = "You are signed in, and can close this page."
@@ -80,14 +84,17 @@ class Tokens:
         whose = f" {client.client_id}" if client is not None and client.client_id else ""
         self.key = hashlib.sha256(f"{parts.scheme}://{parts.netloc}{parts.path}{whose}".encode()).hexdigest()[:32]
         self.client = client
-        self.file = (folder or _folder()) / f"{self.key}.json"
+        folder = folder or _folder()
+        #: None where there is no home for it.
+        self.file = None if folder is None else folder / f"{self.key}.json"
+        # What could not be kept on the disk holds for this process.
+        self._here: dict[str, Any] | None = None
 
     async def get_tokens(self) -> Any:
         """The tokens, if there are any."""
         from mcp.shared.auth import OAuthToken
 
-        held = (await asyncio.to_thread(self._load)).get("tokens")
-        return OAuthToken.model_validate(held) if held else None
+        return _made(OAuthToken, (await asyncio.to_thread(self._load)).get("tokens"))
 
     async def set_tokens(self, tokens: Any) -> None:
         """Keep the tokens."""
@@ -105,8 +112,7 @@ class Tokens:
                 client_secret=self.client.client_secret,
                 token_endpoint_auth_method=method,
             )
-        held = (await asyncio.to_thread(self._load)).get("client")
-        return OAuthClientInformationFull.model_validate(held) if held else None
+        return _made(OAuthClientInformationFull, (await asyncio.to_thread(self._load)).get("client"))
 
     async def set_client_info(self, client_info: Any) -> None:
         """Keep the registration, where it isn't one that was given."""
@@ -120,17 +126,20 @@ class Tokens:
 
     def port(self) -> int | None:
         """The port that the registration names, to be used again."""
-        for uri in (self._load().get("client") or {}).get("redirect_uris") or ():
+        client = self._load().get("client")
+        for uri in (client.get("redirect_uris") if isinstance(client, dict) else None) or ():
             with contextlib.suppress(ValueError):
                 return urlsplit(str(uri)).port
         return None
 
     def _load(self) -> dict[str, Any]:
+        if self._here is not None:
+            return self._here
         text = _from_keyring(lambda ring: ring.get_password(SERVICE, self.key))
         try:
             # Also where a keyring was locked when they were stored, or has come since.
-            held = json.loads(text or self.file.read_text("utf-8"))
-        except (OSError, ValueError):
+            held = json.loads(text or ("{}" if self.file is None else self.file.read_text("utf-8")))
+        except (OSError, ValueError, RecursionError):
             return {}
         return held if isinstance(held, dict) else {}
 
@@ -146,21 +155,39 @@ class Tokens:
 
         if _from_keyring(keep):
             # The file of a time without a keyring is older now.
-            self.file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                if self.file is not None:
+                    self.file.unlink(missing_ok=True)
             return
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = self.file.with_suffix(f".{os.getpid()}")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        new.replace(self.file)
+        try:
+            if self.file is None:
+                raise FileNotFoundError("there is no home folder")
+            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            atomic.replace(self.file, text.encode(), mode=0o600)
+        except OSError as fault:
+            # A full disk or a read-only home must not cost the sign-in that was just made.
+            self._here = held
+            logger.warning("a server's tokens can't be kept (%s), so the next kernel signs in anew", fault)
+        else:
+            self._here = None
 
 
-def _folder() -> Path:
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home())
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+def _made(kind: type[M], held: Any) -> M | None:
+    """What was kept, as the SDK's model; None for what isn't one: the person signs in again."""
+    try:
+        return kind.model_validate(held) if held else None
+    except ValueError:
+        return None
+
+
+def _folder() -> Path | None:
+    try:
+        if sys.platform == "win32":
+            base = Path(os.environ.get("LOCALAPPDATA") or Path.home())
+        else:
+            base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    except RuntimeError:
+        return None
     return base / "nbtoolkit" / "oauth"
 
 

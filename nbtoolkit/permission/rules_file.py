@@ -22,13 +22,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import tomllib
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from nbtoolkit import atomic
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode, PermissionRule
 
@@ -248,7 +248,9 @@ def change_file(
             after = tomlkit.dumps(document).encode()
             parse_toml(after, target)
             if after != before:
-                _replace(target, after, private=private)
+                # One that is new here is the person's own, or for whoever may read the project.
+                new = 0o600 if private else 0o644
+                atomic.replace(target, after, mode=new if before is None else None)
             if then is not None:
                 then(before, after)
     except OSError as fault:
@@ -258,23 +260,3 @@ def change_file(
 def _checked(content: bytes, path: Path) -> bytes:
     parse_toml(content, path)
     return content.removeprefix(b"\xef\xbb\xbf")
-
-
-def _replace(target: Path, content: bytes, *, private: bool) -> None:
-    """Write beside the file and put it in its place, so that every reader sees the old content or the new one."""
-    try:
-        mode = target.stat().st_mode & 0o7777
-    except FileNotFoundError:
-        mode = 0o600 if private else 0o644
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    written = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        written.chmod(mode)
-        written.replace(target)
-    except BaseException:
-        written.unlink(missing_ok=True)
-        raise

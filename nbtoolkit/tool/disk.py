@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from nbtoolkit import atomic
 from nbtoolkit.tool.diffs import counted
 
 if TYPE_CHECKING:
@@ -298,19 +299,28 @@ def _content(name: str, holder: _Holder) -> bytes | None:
 
 def _fill(temporary: str, data: bytes, old: os.stat_result | None, holder: _Holder) -> None:
     """Write the new file beside the old one, all of it, and give it the old one's mode and owner."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _CLOSED
     # A new file gets what the process's mask leaves; a secret one is never readable to others, not for a moment.
-    descriptor = os.open(_at(temporary, holder), flags, 0o666 if old is None else 0o600, dir_fd=holder.descriptor)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        if old is not None:
-            if hasattr(os, "fchown") and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
-                with contextlib.suppress(OSError):
-                    os.fchown(file.fileno(), old.st_uid, old.st_gid)
-            if hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
-        os.fsync(file.fileno())
+    mode = 0o666 if old is None else 0o600
+    if holder.descriptor is not None and (nameless := atomic.nameless(holder.descriptor, mode)) is not None:
+        with os.fdopen(nameless, "wb") as file:
+            _pour(file, data, old)
+            if atomic.name_it(nameless, temporary, holder.descriptor):
+                return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _CLOSED
+    with os.fdopen(os.open(_at(temporary, holder), flags, mode, dir_fd=holder.descriptor), "wb") as file:
+        _pour(file, data, old)
+
+
+def _pour(file: IO[bytes], data: bytes, old: os.stat_result | None) -> None:
+    file.write(data)
+    file.flush()
+    if old is not None:
+        if hasattr(os, "fchown") and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+            with contextlib.suppress(OSError):
+                os.fchown(file.fileno(), old.st_uid, old.st_gid)
+        if hasattr(os, "fchmod"):
+            os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+    os.fsync(file.fileno())
 
 
 def _put(temporary: str, name: str, holder: _Holder, *, new: bool) -> None:
