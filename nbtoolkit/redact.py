@@ -27,6 +27,8 @@ MARK = "[redacted]"
 
 # More than a person types in a day, and few enough to look for each in every text.
 MAX_KEPT = 500
+# Texts that are looked through once for each export: characters of one, and how many.
+REPEATED, MAX_SEEN = 64, 4_096
 # Shorter ones are found inside ordinary words; from here on they are looked for as whole words.
 SHORTEST = 5
 # From here on a value is looked for anywhere, also inside a longer word.
@@ -171,6 +173,8 @@ class Redactor:
 
     def __init__(self, *, shapes: bool = True) -> None:
         self._shapes = shapes
+        # Keys, names of tools and words of decisions stand in each row of a log.
+        self._seen: dict[str, str] = {}
         for name, value in os.environ.items():
             # One that was there once may stand in an older result.
             if value not in _kept and _is_secret(name, value):
@@ -202,8 +206,14 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text with its secrets replaced."""
+        known = self._seen.get(text)
+        if known is not None:
+            return known
         spans = self.spans(text)
-        return text if not spans else "".join(_cut(text, 0, spans))
+        told = text if not spans else "".join(_cut(text, 0, spans))
+        if len(text) <= REPEATED and len(self._seen) < MAX_SEEN:
+            self._seen[text] = told
+        return told
 
     def pieces(self, texts: Sequence[str]) -> list[str]:
         """Texts that follow each other, as a stream's; the mark stands where a secret begins."""

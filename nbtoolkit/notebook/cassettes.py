@@ -5,8 +5,10 @@ What they say is the same on every machine: paths as they were typed, and counts
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from nbtoolkit import atomic
 from nbtoolkit.notebook import serving, tables
 from nbtoolkit.notebook.actions import action
 from nbtoolkit.notebook.command import CommandError
@@ -85,7 +87,5 @@ def export_log(session: Session, command: Command) -> None:
             session.show({"text/plain": visible_text(text), "text/html": box(pre(text))})
             return
         path = command.words[1].expand(session.evaluate)
-        from pathlib import Path
-
-        Path(path).expanduser().write_text(text, encoding="utf-8")
+        atomic.replace(os.path.expanduser(path), text.encode("utf-8", "replace"))  # noqa: PTH111 - no error without a home
     session.say(f"Wrote {count(len(session.toolkit.log), 'call')} to {path}.")

@@ -62,7 +62,7 @@ def _inline(text: str) -> str:
 
 
 def _html(log: CallLog) -> str:
-    return tables.log_table(log)["text/html"]
+    return tables.log_table(log, most=max(1, len(log)))["text/html"]
 
 
 FORMATS: dict[str, Callable[[CallLog], str]] = {

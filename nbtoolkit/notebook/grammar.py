@@ -198,13 +198,16 @@ _TABLE = (
         "log",
         "[N]",
         "Show the calls so far, or the record of call number N once more; options choose calls. "
-        "toolkit.log.to_dataframe() has who decided, when, and how long it took.",
+        "toolkit.log.to_dataframe() has who decided, when, and how long it took. The newest 10,000 calls are held, and no "
+        "more than 100 MB of arguments (toolkit.log.maxlen, .max_bytes); --keep writes each call to a file as it comes.",
         (
             Option("--tool", "NAME", "tool", many=True),
             Option("--state", "STATE", "state", many=True),
             Option("--decided", "WORDS", "decided"),
             Option("--last", "N"),
             Option("--jsonl", "PATH"),
+            Option("--keep", "PATH"),
+            Option("--durable"),
         ),
         most=1,
         kinds=("number",),

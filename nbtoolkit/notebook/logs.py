@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nbtoolkit import atomic
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.notebook import render
 from nbtoolkit.notebook.actions import action, number_of
 from nbtoolkit.notebook.command import CommandError
 from nbtoolkit.notebook.recorder import again
 from nbtoolkit.notebook.session import mistakes, one_of
+from nbtoolkit.notebook.tables import MAX_CALLS
 from nbtoolkit.notebook.text import count
 from nbtoolkit.redact import Redactor
+from nbtoolkit.tool.journal import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,8 +71,7 @@ class Filter:
 def jsonl(entries: Iterable[LogEntry]) -> str:
     """Calls as JSON lines, without secrets."""
     hide = Redactor()
-    rows = (hide.value(entry.to_dict()) for entry in entries)
-    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+    return "".join(line_of(hide.value(entry.to_dict())) for entry in entries)
 
 
 @action("log")
@@ -83,6 +84,10 @@ def show_log(session: Session, command: Command) -> None:
             entry = session.toolkit.log[number_of(session, command)]
         session.show(again(entry))
         return
+    kept = command.option("--keep", session.evaluate)
+    if kept is not None or command.has("--durable"):
+        _keep(session, command, kept)
+        return
     wanted = _filter(session, command)
     log = session.toolkit.log
     hits = [entry for entry in log if wanted.takes(entry)]
@@ -93,11 +98,27 @@ def show_log(session: Session, command: Command) -> None:
         hits = sorted(hits, key=lambda each: each.number)[-int(last) :]
     path = command.option("--jsonl", session.evaluate)
     if path is None:
-        session.show(render.log_table(hits, of=len(log)))
+        most = MAX_CALLS if last is None else len(hits)
+        session.show(render.log_table(hits, of=len(log), gone=log.told, most=max(most, 1)))
         return
     with mistakes():
-        Path(path).expanduser().write_text(jsonl(hits), encoding="utf-8")
+        atomic.replace(os.path.expanduser(path), jsonl(hits).encode())  # noqa: PTH111 - no error without a home
     session.say(f"{count(len(hits), 'call')} written to {path}, one a line.")
+
+
+def _keep(session: Session, command: Command, path: str | None) -> None:
+    if path is None or len(command.options) > 1 + command.has("--durable"):
+        raise CommandError("--keep PATH takes --durable beside it and nothing else; --keep off ends it")
+    with mistakes():
+        journal = session.toolkit.log.keep(
+            None if path == "off" else os.path.expanduser(path),  # noqa: PTH111 - no error without a home
+            durable=command.has("--durable"),
+        )
+    if journal is None:
+        session.say("Calls are written to no file.")
+        return
+    waits = ", and nothing runs before the disk has its line" if journal.durable else ""
+    session.say(f"Each call is written to {path} as it is decided and as it ends{waits}.")
 
 
 def _filter(session: Session, command: Command) -> Filter:

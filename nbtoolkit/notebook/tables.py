@@ -64,6 +64,8 @@ LINE_LIMIT = 120
 LOG_COLUMN = 58
 # A list of a thousand tools is searched, not read.
 MAX_ROWS = 1_000
+# What somebody reads of a log at once; the rest is found by a filter.
+MAX_CALLS = 200
 
 
 def message(text: str) -> Bundle:
@@ -72,13 +74,19 @@ def message(text: str) -> Bundle:
 
 
 def _list(
-    heading: str, head: list[str], rows: list[tuple[list[str], list[str]]], nothing: str, *, left: int = 0
+    heading: str,
+    head: list[str],
+    rows: list[tuple[list[str], list[str]]],
+    nothing: str,
+    *,
+    left: int = 0,
+    most: int = MAX_ROWS,
 ) -> Bundle:
     """A heading and a table; each row comes as text and as markup, and ``left`` others are counted below."""
     if not rows:
         return message(nothing)
-    left += max(0, len(rows) - MAX_ROWS)
-    rows = rows[:MAX_ROWS]
+    left += max(0, len(rows) - most)
+    rows = rows[:most]
     more = f"{left:,} more" if left > 0 else ""
     plain = [heading, columns(head, [text for text, _ in rows], "  "), *([f"  {more}"] if more else [])]
     markup = f'<p style="margin:0"><b>{safe(heading)}</b></p>' + table(head, [cells for _, cells in rows]) + soft(more)
@@ -204,10 +212,15 @@ def _field_html(row: Field) -> list[str]:
 # ---------------------------------------------------------------------------------------------- log, servers, rules
 
 
-def log_table(log: Iterable[LogEntry], *, of: int | None = None) -> Bundle:
-    """The calls of a log by their number: what was called, what was decided, how it ended; ``of`` so many in all."""
+def log_table(log: Iterable[LogEntry], *, of: int | None = None, gone: str = "", most: int = MAX_CALLS) -> Bundle:
+    """The calls of a log by their number: what was called, what was decided, how it ended.
+
+    ``of`` so many in all; the last ``most`` are shown, and ``gone`` tells of those that the log holds no more.
+    """
     rows, hide = [], Redactor()
-    for entry in sorted(log, key=lambda each: each.number):
+    hits = sorted(log, key=lambda each: each.number)
+    shown_calls = hits[-most:]
+    for entry in shown_calls:
         line = title(entry.tool, hide.value(entry.tool_input), entry.variables, origin=entry.origin)
         words = settled(one_line(hide.text(entry.words), LINE_LIMIT))
         state = "ok" if entry.state is ToolResultState.SUCCESS else entry.state.value
@@ -216,10 +229,14 @@ def log_table(log: Iterable[LogEntry], *, of: int | None = None) -> Bundle:
         # As text, a row that runs over its column would push the state out of its own.
         text = [str(entry.number), one_line(line.plain, LOG_COLUMN), one_line(words, LOG_COLUMN), state]
         rows.append((text, [text[0], call, soft(safe(words)), shown]))
-    some = of is not None and of != len(rows)
-    heading = f"{len(rows):,} of {count(of or 0, 'call')}" if some else count(len(rows), "call")
+    some = of is not None and of != len(hits)
+    heading = f"{len(hits):,} of {count(of or 0, 'call')}" if some else count(len(hits), "call")
+    if len(shown_calls) < len(hits):
+        heading += f", here the last {len(shown_calls):,}; --last N shows others, --jsonl PATH writes all"
+    if gone:
+        heading += f" ({gone})"
     nothing = "No call is like that." if some else "No calls yet."
-    return _list(heading, ["#", "Call", "Decided", "State"], rows, nothing)
+    return _list(heading, ["#", "Call", "Decided", "State"], rows, nothing, most=most)
 
 
 def servers_table(clients: Iterable[MCPClient], stored: Iterable[StoredServer] = ()) -> Bundle:

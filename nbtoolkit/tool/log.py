@@ -1,18 +1,21 @@
-"""The journal of calls: who called what, what was decided and by whom, how it ended.
+"""The log of calls: who called what, what was decided and by whom, how it ended.
 
-Bounded: the oldest entries go when ``maxlen`` is reached, and the count of those that went is kept.
+Bounded in number and in size, as are the values that calls returned: the oldest go, and the count of those that went is
+kept. A file holds what it is asked to ``keep``, as it comes.
 """
 
 from __future__ import annotations
 
-import json
 import sys
+import threading
 from collections import deque
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit import atomic
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.rule import PermissionBehavior
+from nbtoolkit.tool.journal import Journal, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +29,10 @@ __all__ = ["CallLog", "LogEntry", "Results"]
 
 # A day of a busy agent; an entry holds its arguments and no result, about 1 kB.
 MAX_ENTRIES = 10_000
+# All entries together, in bytes: some of them may hold whole files as arguments. The newest is kept whatever its size.
+MAX_BYTES = 100_000_000
+# What an entry takes beside its texts.
+ENTRY_BYTES = 1_000
 # Values are kept alive for later cells, so they are fewer than the entries that tell of them, and no more bytes than
 # a notebook's machine can spare. The newest is kept whatever its size: it is somebody's `_` as well.
 MAX_RESULTS = 200
@@ -54,6 +61,8 @@ class LogEntry:
     edited: bool = False
     note: str | None = None
     variables: Mapping[str, str] = MappingProxyType({})
+    # What it takes of the log's room.
+    weight: int = 0
 
     def __init__(
         self,
@@ -155,22 +164,64 @@ def _approval_words(approval: Approval) -> str:
 class CallLog:
     """The calls of one toolkit, oldest first; ``log[7]`` is the call number 7."""
 
-    def __init__(self, maxlen: int = MAX_ENTRIES) -> None:
-        self._entries: deque[LogEntry] = deque(maxlen=maxlen)
+    def __init__(self, maxlen: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
+        self._entries: deque[LogEntry] = deque()
+        # Calls end in several threads.
+        self._lock = threading.Lock()
         self._count = 0
+        #: How many calls it holds at most; may be changed.
+        self.maxlen = maxlen
+        #: How many bytes of arguments it holds at most, about; may be changed.
+        self.max_bytes = max_bytes
+        #: The bytes that it holds, about.
+        self.size = 0
+        #: How many calls were let go, since they were the oldest of too many.
+        self.dropped = 0
+        self.journal: Journal | None = None
 
     def next_number(self) -> int:
         """A number for a call that begins."""
         self._count += 1
         return self._count
 
-    def append(self, entry: LogEntry) -> None:
-        """Keep an entry."""
-        self._entries.append(entry)
+    def append(self, entry: LogEntry, *, again: bool = False) -> None:
+        """Keep an entry; ``again`` where an interrupt may have come in the midst of that, so that it is held once."""
+        with self._lock:
+            entries = self._entries
+            if not again or not any(each is entry for each in entries):
+                entry.weight = ENTRY_BYTES + _weight(entry.tool_input)
+                entries.append(entry)
+                self.size += entry.weight
+                while len(entries) > self.maxlen or (self.size > self.max_bytes and len(entries) > 1):
+                    self.size -= entries.popleft().weight
+                    self.dropped += 1
+        if self.journal is not None:
+            self.journal.ended(entry, again=again)
+
+    def keep(self, path: str | Path | None, *, durable: bool = False) -> Journal | None:
+        """Write each call to a file as it is decided and as it ends; None ends that. OSError where the file can't be had.
+
+        ``durable``: nothing runs before the disk has its line. A call whose line can't be written doesn't run.
+        """
+        old, self.journal = self.journal, None if path is None else Journal(path, durable=durable)
+        if old is not None:
+            old.close()
+        return self.journal
+
+    @property
+    def told(self) -> str:
+        """That older calls were let go, and where the bound lies; empty where all are held."""
+        if not self.dropped:
+            return ""
+        return (
+            f"{self.dropped:,} older ones were let go: it holds {self.maxlen:,} calls and {_megabytes(self.max_bytes)}"
+        )
 
     def clear(self) -> None:
         """Forget all entries; the numbers go on."""
-        self._entries.clear()
+        with self._lock:
+            self._entries.clear()
+            self.size = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -187,11 +238,9 @@ class CallLog:
 
     def to_jsonl(self, path: str | Path | None = None) -> str:
         """The entries as JSON lines, written to ``path`` where one is given."""
-        text = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in self._rows())
+        text = "".join(map(line_of, self._rows()))
         if path is not None:
-            from pathlib import Path
-
-            Path(path).write_text(text, encoding="utf-8")
+            atomic.replace(path, text.encode())
         return text
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -208,6 +257,35 @@ class CallLog:
 
         hide = Redactor()
         return [hide.value(entry.to_dict()) for entry in self]
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB" if size >= 1_000_000 else f"{size:,} bytes"
+
+
+def _weight(tool_input: dict[str, Any]) -> int:
+    """About the bytes of the texts in an entry's arguments."""
+    total = 0
+    for value in tool_input.values():
+        kind = type(value)
+        if kind is str:
+            total += sys.getsizeof(value)
+        elif kind is dict or kind is list:
+            total += _deep(value)
+    return total
+
+
+def _deep(value: Any) -> int:
+    total, waiting = 0, [value]
+    while waiting:
+        each = waiting.pop()
+        total += sys.getsizeof(each)
+        if isinstance(each, dict):
+            waiting += each.values()
+            total += sum(map(sys.getsizeof, each))
+        elif isinstance(each, list):
+            waiting += each
+    return total
 
 
 _EMPTY = (
@@ -245,6 +323,8 @@ class Results:
     def keep(self, number: int, value: object) -> None:
         """Hold the value of one call."""
         values = self._values
+        if number in values:
+            self._drop(number)
         values[number] = value
         if type(value) not in _SMALL:
             size = self._sizes[number] = _size(value)

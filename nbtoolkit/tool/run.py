@@ -224,6 +224,8 @@ class ToolCall:
         judged = tool.validate_input(arguments)
         entry.mended = mended + judged.mended if mended or judged.mended else ()
         self._allowed = await permit(self, tool, judged, entry)
+        if self.toolkit.log.journal is not None:
+            self.toolkit.log.journal.allowed(entry)
         self._running = True
         self.mark(ToolCallState.ALLOWED)
         for observer in hooks.observers:
@@ -269,6 +271,8 @@ class ToolCall:
             if kwargs != allowed.json:
                 # A middleware wrote other arguments: nobody has allowed those, each time anew.
                 arguments = await permit(self, tool, tool.validate_input(kwargs), entry)
+                if self.toolkit.log.journal is not None:
+                    self.toolkit.log.journal.allowed(entry)
             elif self._fresh:
                 self._fresh = False
                 arguments = allowed
@@ -342,10 +346,10 @@ class ToolCall:
             self._record(response, entry, ended)
         except BaseException:
             # An interrupt just now must leave no call that is said to run, and none that the log doesn't hold.
-            self._record(response, entry, ended)
+            self._record(response, entry, ended, again=True)
             raise
 
-    def _record(self, response: ToolResponse, entry: LogEntry, ended: ToolResultState) -> None:
+    def _record(self, response: ToolResponse, entry: LogEntry, ended: ToolResultState, *, again: bool = False) -> None:
         """What is known of the call when it has ended; twice does no harm."""
         response.finish(ended)
         self.mark(ToolCallState.FINISHED)
@@ -365,8 +369,8 @@ class ToolCall:
         if value is not None:
             toolkit.results.keep(entry.number, value)
         if not self._logged:
+            toolkit.log.append(entry, again=again)
             self._logged = True
-            toolkit.log.append(entry)
         for observer in hooks.observers[self._told :]:
             self._told += 1
             _tell(observer.ended, self, entry, response)

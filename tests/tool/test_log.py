@@ -1,4 +1,4 @@
-"""The journal's bounds: how many values are kept, and how large they may be together."""
+"""The log's bounds: how many calls and values are kept, and how large they may be together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from nbtoolkit.tool.log import Results
+from nbtoolkit.permission.approval import Origin
+from nbtoolkit.tool.log import CallLog, LogEntry, Results
 
 
 class Odd:
@@ -55,3 +56,43 @@ def test_an_object_that_tells_nonsense_of_its_size_is_kept_all_the_same() -> Non
     results.keep(1, Odd())
     assert 1 in results
     assert results.size > 0
+
+
+def entry(log: CallLog, **tool_input: Any) -> LogEntry:
+    made = LogEntry(log.next_number(), "id", "write", "function", tool_input, Origin("script"), "2026-01-01T00:00:00")
+    log.append(made)
+    return made
+
+
+def test_the_oldest_calls_go_when_there_are_too_many_and_are_counted() -> None:
+    log = CallLog(maxlen=3)
+    assert log.told == ""
+    for _ in range(5):
+        entry(log)
+    assert [each.number for each in log] == [3, 4, 5]
+    assert (log.dropped, log.size) == (2, 3_000)
+    assert log.told == "2 older ones were let go: it holds 3 calls and 100 MB"
+    with pytest.raises(KeyError, match="it holds 3 to 5"):
+        log[1]
+    log.maxlen = 1
+    entry(log)
+    assert [each.number for each in log] == [6]
+
+
+def test_large_arguments_are_bounded_together_and_the_newest_call_is_kept() -> None:
+    log = CallLog(max_bytes=1_000_000)
+    for _ in range(5):
+        entry(log, text="x" * 200_000, deep={"rows": [{"a": "y" * 100_000}]})
+    assert [each.number for each in log] == [3, 4, 5]
+    assert 900_000 < log.size < 1_000_000
+    entry(log, text="x" * 5_000_000)
+    assert [each.number for each in log] == [6]
+    log.clear()
+    assert (len(log), log.size) == (0, 0)
+
+
+def test_a_value_that_is_kept_twice_counts_once() -> None:
+    results = Results()
+    results.keep(1, np.zeros(1_000))
+    results.keep(1, np.zeros(1_000))
+    assert (list(results), results.size) == ([1], 8_000)
