@@ -1,8 +1,8 @@
 """Loads what the first card needs while nobody waits for it.
 
-Importing the widgets takes half a second, which a person would spend looking at an empty cell. It happens in the
-background once the extension is loaded, and only where a front end may show widgets: a job that runs notebooks, a terminal
-and a plain import load none of it.
+Importing the widgets takes half a second, which a person would spend looking at an empty cell, and the first of anything
+takes longer than the second. Both happen in the background once the extension is loaded, and only where a front end may
+show widgets: a job that runs notebooks, a terminal and a plain import load none of it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import logging
 import threading
 
 from nbtoolkit.notebook import scheduling
+from nbtoolkit.permission.approval import ApprovalRequest
+from nbtoolkit.permission.rule import PermissionBehavior, PermissionDecision
+from nbtoolkit.tool.base import ToolBase
 
 __all__ = ["warm"]
 
@@ -41,14 +44,36 @@ def warm() -> threading.Thread | None:
 def _warm() -> None:
     _load()
     try:
-        import ipywidgets
-
-        # The page loads its half of the widgets at the first model that it hears of.
-        probe = ipywidgets.HTML()
-        for model in (probe, probe.layout, probe.style):
-            model.close()
+        _rehearse()
     except Exception:
-        logger.debug("could not have the page load its widgets in advance", exc_info=True)
+        logger.debug("could not make a card in advance", exc_info=True)
+
+
+def _rehearse() -> None:
+    """Make a card that nobody sees: the page loads its half of the widgets, and keeps what all cards share."""
+    from nbtoolkit.notebook.widgets.card import ApprovalCard
+    from nbtoolkit.notebook.widgets.tray import Tray
+
+    request = ApprovalRequest("", _Nothing(), {"value": 0}, PermissionDecision(PermissionBehavior.ASK, ""))
+    cards = [ApprovalCard(request, _no, set_mode=_no, number=number) for number in (None, 1)]
+    Tray(cards[1:]).close()
+    for card in cards:
+        card.close()
+
+
+def _no(_: object) -> bool:
+    return False
+
+
+class _Nothing(ToolBase):
+    """What the card is about."""
+
+    name = "nothing"
+    description = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.input_schema = {"type": "object"}
 
 
 def _load() -> None:

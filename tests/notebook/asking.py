@@ -5,7 +5,10 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
+from ipywidgets.widgets import widget as registry
+
 from nbtoolkit.message import ToolResultState
+from nbtoolkit.notebook.widgets import parts
 from nbtoolkit.permission.approval import ApprovalRequest, Origin
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision, PermissionRule
 from nbtoolkit.permission.subject import Step, Subject, SubjectVerdict
@@ -48,6 +51,12 @@ SCHEMA: dict[str, Any] = {
     },
     "required": ["species"],
 }
+
+
+def models() -> set[str]:
+    """The widgets that are open now, without the layouts and styles that all cards share."""
+    shared = {each.model_id for each in parts._common.values() if each.comm is not None}
+    return set(registry._instances) - shared
 
 
 def rule(text: str) -> PermissionRule:

@@ -32,7 +32,7 @@ from nbtoolkit.permission.rule import (
 )
 from nbtoolkit.tool.bash import Bash
 from nbtoolkit.tool.write import Write
-from tests.notebook.asking import HOSTILE, SCHEMA, Markup, Sample, request, rule, verdict
+from tests.notebook.asking import HOSTILE, SCHEMA, Markup, Sample, models, request, rule, verdict
 
 ALLOW, ASK, DENY = PermissionBehavior.ALLOW, PermissionBehavior.ASK, PermissionBehavior.DENY
 
@@ -472,7 +472,6 @@ def test_a_mode_can_be_changed_in_a_tray() -> None:
     asked.field("Mode").value = PermissionMode.EXPLORE
     asked.click("Use explore")
     assert chosen == [PermissionMode.EXPLORE]
-    assert not asked.card.show_running(ipywidgets.HTML())
 
 
 # --------------------------------------------------------------------------------------------------------- its states
@@ -513,21 +512,45 @@ def test_each_answer_has_its_words(approval: Approval, words: str) -> None:
     assert settled_words(approval) == words
 
 
-def test_closing_leaves_no_model_behind() -> None:
-    before = set(registry._instances)
+def opened_and_closed() -> None:
     asked = Asked(set_mode=lambda _: None, counter=lambda _: (0, 0))
     for label in ("Always allow …", "Edit", "Answer instead"):
         asked.click(label)
     asked.card.close()
-    assert set(registry._instances) == before
+
+
+def test_closing_leaves_nothing_behind_but_what_all_cards_share() -> None:
+    opened_and_closed()
+    before = models()
+    opened_and_closed()
+    assert models() == before
+
+
+def test_a_card_can_be_made_after_somebody_closed_all_widgets() -> None:
+    Asked().card.close()
+    ipywidgets.Widget.close_all()
+    shared = [model for each in Asked().card.widgets for model in (each.layout, getattr(each, "style", None)) if model]
+    assert [model for model in shared if model.comm is None] == []
+
+
+def test_a_late_message_to_a_closed_card_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    from comm import get_comm_manager
+
+    asked = Asked()
+    pressed = asked.card.widgets[0].model_id
+    asked.card.close()
+    for comm_id in (pressed, "somebody else's"):
+        get_comm_manager().get_comm(comm_id)
+    assert caplog.messages == ["No such comm: somebody else's"]
 
 
 def test_a_card_is_few_models_until_a_drawer_is_opened() -> None:
-    before = set(registry._instances)
+    Asked(set_mode=lambda _: None)
+    before = models()
     made: list[Any] = []
     asked = Asked(set_mode=lambda _: None, route=made.extend)
     # Each is a message that the page takes in before anything is seen.
-    assert len(set(registry._instances) - before) <= 20
+    assert len(models() - before) <= 15
     assert made == []
     asked.click("Edit")
     assert set(made) == set(asked.card.widgets)
@@ -549,6 +572,28 @@ def test_a_running_call_shows_its_view_in_the_place_of_body_and_buttons_once_it_
     assert asked.buttons == []
     asked.card.close()
     assert not asked.card.show_running(view)
+
+
+def test_a_running_call_of_a_tray_shows_its_view_in_its_buttons_room() -> None:
+    asked = Asked(number=2)
+    view = ipywidgets.HTML("batch 3 of 9")
+    assert not asked.card.show_running(view)
+    asked.click("Allow once")
+    children = asked.card.view.children
+    assert asked.card.show_running(view)
+    assert asked.card.view.children == children
+    assert view in children[-1].children
+
+
+def test_in_a_tray_more_puts_no_button_where_the_pointer_is() -> None:
+    asked = Asked(number=2)
+    before = asked.buttons
+    asked.click("More …")
+    first, deny, *rest = asked.card.view.children[-1].children
+    assert [first, deny.children[0]] == [asked.card._once, asked.card._no]
+    assert isinstance(deny.children[1], ipywidgets.Text)
+    assert before == ["Allow once", "Deny", "More …"]
+    assert [each.description.split("\n")[0] for each in rest[:-1]] == ["Always allow …", "Edit", "Answer instead"]
 
 
 def test_a_card_that_cannot_be_drawn_says_how_to_answer() -> None:

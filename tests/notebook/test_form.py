@@ -11,7 +11,7 @@ import pytest
 from ipywidgets.widgets import widget as registry
 
 from nbtoolkit.notebook.widgets.form import Form, FormError
-from tests.notebook.asking import HOSTILE, Markup
+from tests.notebook.asking import HOSTILE, Markup, models
 
 
 @pytest.fixture(autouse=True)
@@ -330,8 +330,8 @@ def test_foreign_words_in_a_schema_are_inert_and_can_be_sent() -> None:
 
 
 def test_closing_leaves_no_model_behind() -> None:
-    before = set(registry._instances)
+    before = models()
     form = Form({"type": "object", "properties": {"tags": {"type": "array"}}}, own_sheet=True)
     press(form, "Add one to tags")
     form.close()
-    assert set(registry._instances) == before
+    assert models() == before

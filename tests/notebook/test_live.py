@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from ipywidgets.widgets import widget as registry
 
 from nbtoolkit.message import Base64Source, DataBlock
 from nbtoolkit.notebook import scheduling
@@ -17,7 +16,7 @@ from nbtoolkit.notebook.title import title
 from nbtoolkit.notebook.widgets.live import LiveView
 from nbtoolkit.tool.progress import Progress
 from nbtoolkit.tool.result import ToolChunk
-from tests.notebook.asking import HOSTILE, Markup, Sample
+from tests.notebook.asking import HOSTILE, Markup, Sample, models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +26,9 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind() -> Iterator[None]:
-    before = set(registry._instances)
+    before = models()
     yield
-    assert set(registry._instances) == before
+    assert models() == before
 
 
 # ----------------------------------------------------------------------------------------------------- text and pace

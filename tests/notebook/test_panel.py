@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import ipywidgets as w
 import pytest
-from ipywidgets.widgets import widget as registry
 
 from nbtoolkit import hooks
 from nbtoolkit.message import ToolCallBlock
@@ -26,7 +25,7 @@ from nbtoolkit.tool.group import ToolGroup
 from nbtoolkit.tool.read import Read
 from nbtoolkit.tool.toolkit import Toolkit
 from nbtoolkit.tool.write import Write
-from tests.notebook.asking import HOSTILE, Markup, Sample
+from tests.notebook.asking import HOSTILE, Markup, Sample, models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,11 +132,11 @@ def toolkit() -> Toolkit:
 
 @pytest.fixture
 def shown(toolkit: Toolkit) -> Iterator[Shown]:
-    before = set(registry._instances)
+    before = models()
     made = Shown(toolkit)
     yield made
     made.panel.close()
-    assert set(registry._instances) == before
+    assert models() == before
 
 
 # ----------------------------------------------------------------------------------------------------------- the list

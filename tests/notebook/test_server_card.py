@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
 import pytest
-from ipywidgets.widgets import widget as registry
 
 from nbtoolkit.mcp.config import StdioMCPConfig
 from nbtoolkit.mcp.status import Flight, ServerStatus
 from nbtoolkit.notebook.widgets.server_card import MAX_FLIGHTS, ServerCard, duration
-from tests.notebook.asking import HOSTILE, Markup
+from tests.notebook.asking import HOSTILE, Markup, models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,11 +95,11 @@ async def _whole(coroutine: Any) -> None:
 
 @pytest.fixture
 def shown() -> Iterator[Shown]:
-    before = set(registry._instances)
+    before = models()
     made = Shown()
     yield made
     made.card.close()
-    assert set(registry._instances) == before
+    assert models() == before
 
 
 def test_it_tells_state_way_session_and_tools(shown: Shown) -> None:

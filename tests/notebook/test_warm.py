@@ -6,10 +6,10 @@ import importlib
 import sys
 
 import pytest
-from ipywidgets.widgets import widget as registry
 
 from nbtoolkit.notebook import scheduling, warm
 from nbtoolkit.notebook.scheduling import Means, Presence
+from tests.notebook.asking import models
 
 
 @pytest.mark.parametrize("means", Means)
@@ -17,14 +17,15 @@ def test_the_widgets_are_loaded_in_the_background_where_they_may_be_shown(
     monkeypatch: pytest.MonkeyPatch, means: Means
 ) -> None:
     loaded: list[str] = []
-    before = set(registry._instances)
+    warm._rehearse()
+    before = models()
     monkeypatch.setattr(scheduling, "presence", lambda: Presence(means, "a test"))
     monkeypatch.setattr(importlib, "import_module", loaded.append)
     thread = warm.warm()
     if means is Means.WIDGETS:
         assert thread is not None
         thread.join(10)
-        assert set(registry._instances) == before
+        assert models() == before
         assert thread.daemon
         assert "nbtoolkit.notebook.widgets.card" in loaded
     else:

@@ -20,6 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nbtoolkit.notebook.scheduling.gone import close
 from nbtoolkit.notebook.scheduling.inbox import MARK
 from nbtoolkit.notebook.scheduling.kernel import is_foreign, kernel
 from nbtoolkit.notebook.scheduling.latch import Latch
@@ -151,7 +152,7 @@ class Beacon:
         widgets, self._widgets = self._widgets, []
         for widget in widgets:
             with contextlib.suppress(Exception):
-                widget.close()
+                close(widget)
 
 
 # Whether a client session's front end has fired a beacon.

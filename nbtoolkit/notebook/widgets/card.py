@@ -182,12 +182,15 @@ class ApprovalCard:
         """Put the running call's view in the place of body, buttons and drawers; the title stays. Says whether it did.
 
         The caller makes the widget, routes it and closes it; ``settle`` before it, since a card that waits keeps its
-        buttons. A card that was closed or left to the record takes none, nor does an item of a tray, whose neighbours a
-        person is about to answer.
+        buttons. A card that was closed or left to the record takes none. In a tray the view has the buttons' room, and
+        more only once nobody is about to answer its neighbours.
         """
-        if not self._said or self._gone or self.number is not None:
+        if not self._said or self._gone:
             return False
-        self.view.children = (self._top, widget)
+        if self.number is None:
+            self.view.children = (self._top, widget)
+        else:
+            self._foot.children = (*self._foot.children, widget)
         return True
 
     @property
@@ -286,15 +289,15 @@ class ApprovalCard:
         self._no = kit.button("Deny", about, "4.6em", self._deny)
         if self.number is None:
             return self._all_buttons()
-        more = kit.button("More …", about, "5em", self._more, "nbtk-quiet")
-        more.tooltip = "Always allow, deny with a reason, edit, answer instead"
+        said = "Always allow, deny with a reason, edit, answer instead"
+        more = kit.button("More …", about, "5em", self._more, "nbtk-quiet", said)
         return [self._once, self._no, more, self._status]
 
     def _all_buttons(self) -> list[Any]:
         kit, about = self._kit, self.about
-        buttons = [self._once]
-        if self.may_remember:
-            buttons.append(kit.button("Always allow …", about, "8.8em", lambda: self._toggle("always")))
+        always = (
+            [kit.button("Always allow …", about, "8.8em", lambda: self._toggle("always"))] if self.may_remember else []
+        )
         self._reason = kit.field(
             w.Text,
             f"Reason for denying {about}; Enter denies",
@@ -307,7 +310,9 @@ class ApprovalCard:
         # A changed value isn't Enter: leaving the field changes it too.
         self._reason.on_msg(lambda _, message, __: self._reason_message(message))
         self._reason.observe(lambda _: self._reason_given(), "value")
-        buttons.append(kit.box("nbtk-deny-pair", [self._no, self._reason], row=True))
+        deny = kit.box("nbtk-deny-pair", [self._no, self._reason], row=True)
+        # In a tray they come by a click, and where that was no button may be: the field is.
+        buttons = [self._once, *always, deny] if self.number is None else [self._once, deny, *always]
         buttons.append(kit.button("Edit", about, "3.8em", lambda: self._toggle("edit"), "nbtk-quiet"))
         buttons.append(kit.button("Answer instead", about, "8.8em", lambda: self._toggle("answer"), "nbtk-quiet"))
         return [*buttons, self._status]

@@ -19,6 +19,18 @@ _LIVE = """
  font-size:var(--jp-code-font-size,13px);background-clip:border-box}
 .nbtk .nbtk-stream pre{flex:none;overflow:visible}
 .nbtk .nbtk-live-picture img{max-width:100%;max-height:360px;display:block}
+.nbtk .nbtk-item .nbtk-acts:has(>.nbtk-live)>.nbtk-status{display:none}
+.nbtk .nbtk-item .nbtk-acts>.nbtk-live{visibility:visible;width:100%}
+.nbtk .nbtk-item .nbtk-live :is(.nbtk-live-bar,.nbtk-live-body){padding:0}
+.nbtk.nbtk-pending .nbtk-item .nbtk-acts>.nbtk-live{position:absolute;inset:0;flex-flow:row nowrap;gap:0 12px;
+ align-items:center;overflow:hidden}
+.nbtk.nbtk-pending .nbtk-item .nbtk-live>.nbtk-live-bar{flex:1 1 auto;width:auto;align-items:center}
+.nbtk.nbtk-pending .nbtk-item .nbtk-live-state{flex-flow:row nowrap;white-space:nowrap;overflow:hidden}
+.nbtk.nbtk-pending .nbtk-item .nbtk-live>.nbtk-live-body{flex:0 1 160px;width:160px;order:-1}
+.nbtk.nbtk-pending .nbtk-item .nbtk-live-body>:not(.nbtk-live-progress),
+.nbtk.nbtk-pending .nbtk-item .nbtk-live-body:has(>.nbtk-live-progress[style*="none"]){display:none}
+.nbtk.nbtk-tray:not(.nbtk-pending) .nbtk-acts:has(>.nbtk-live)>:not(.nbtk-live){display:none}
+.nbtk.nbtk-tray:not(.nbtk-pending) .nbtk-item:has(.nbtk-live)>.nbtk-item-body{display:none}
 """
 
 # A static display is what a saved notebook keeps. While its widgets live, they stand in its place.

@@ -1,8 +1,8 @@
 """The few building blocks of every widget: stock ipywidgets with the sheet's classes, and names a screen reader says.
 
-A Kit makes them for one card and knows all of them, so that a card can be routed as a whole and closed without a rest:
-closing a widget leaves its layout and style behind, and those are models too. Layouts and styles are shared, since
-each is a message to the page before anything is seen.
+A Kit makes them for one card and knows all of them, so that a card can be routed as a whole and closed without a rest.
+Layouts and styles that never change are shared by all cards and stay: each is a message to the page before anything is
+seen, and a page that has them draws the next card sooner.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
 
+from nbtoolkit.notebook.scheduling.gone import close
 from nbtoolkit.notebook.text import visible_text
 from nbtoolkit.notebook.widgets.style import WIDTHS
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 __all__ = ["Kit"]
+
+# By class and traits. A page that is loaded later is given them with all others.
+_common: dict[Any, Any] = {}
 
 # Labels of a form stand in one column; longer names are clipped by the front end and said whole in the table above.
 LABEL_WIDTH = "96px"
@@ -31,26 +35,29 @@ class Kit:
         self.widgets: list[Any] = []
         #: The client session of the page from which a message came last.
         self.heard_from: str | None = None
-        self._shared: dict[Any, Any] = {}
+        self._own: list[Any] = []
 
     # ------------------------------------------------------------------------------------------------- shared models
     def layout(self, **traits: str) -> Any:
-        """A layout with these traits, the same object for the same traits: for what never changes its layout."""
-        key = ("layout", *sorted(traits.items()))
-        return self._shared.get(key) or self._keep(key, w.Layout(**traits))
+        """A layout with these traits, the same for all cards: for what never changes its layout."""
+        return self._model(w.Layout, traits)
 
     def own_layout(self, **traits: str) -> Any:
         """A layout for one widget, that may be changed."""
-        return self._keep(("own", len(self._shared)), w.Layout(**traits))
+        layout = w.Layout(**traits)
+        self._own.append(layout)
+        return layout
 
     def _style(self, kind: type[Any], **traits: str) -> Any:
         """A style of the class that this kind of widget wants, shared like layouts."""
-        style = kind.class_traits()["style"].klass
-        key = (style, *sorted(traits.items()))
-        return self._shared.get(key) or self._keep(key, style(**traits))
+        return self._model(kind.class_traits()["style"].klass, traits)
 
-    def _keep(self, key: Any, model: Any) -> Any:
-        self._shared[key] = model
+    def _model(self, kind: type[Any], traits: dict[str, str]) -> Any:
+        key = (kind, *sorted(traits.items()))
+        model = _common.get(key)
+        if model is None or model.comm is None:
+            # Somebody may have closed all widgets there are.
+            model = _common[key] = kind(**traits)
         return model
 
     def _add(self, widget: Any) -> Any:
@@ -66,9 +73,9 @@ class Kit:
         widget._handle_msg(message)  # noqa: SLF001 - what ipywidgets itself gives to the comm
 
     def close_all_but(self, *kept: Any) -> None:
-        """Close the other widgets; what is shared stays."""
+        """Close the other widgets; their layouts and styles stay."""
         for widget in [each for each in reversed(self.widgets) if each not in kept]:
-            widget.close()
+            close(widget)
         self.widgets[:] = kept
 
     # ------------------------------------------------------------------------------------------------------- widgets
@@ -88,7 +95,15 @@ class Kit:
         kind = w.HBox if row else w.VBox
         return self._add(kind(tuple(children), layout=layout or self.layout(), _dom_classes=_classes(classes)))
 
-    def button(self, label: str, about: str, width: str, act: Callable[[], object], classes: str = "") -> Any:
+    def button(
+        self,
+        label: str,
+        about: str,
+        width: str,
+        act: Callable[[], object],
+        classes: str = "",
+        tooltip: str | None = None,
+    ) -> Any:
         """A button that shows ``label`` and is named ``label about``.
 
         ipywidgets' buttons take no aria-label, so the second half of the name stands on a second line, which the sheet
@@ -97,6 +112,7 @@ class Kit:
         by_class = WIDTHS.get(width)
         button = w.Button(
             description=f"{label}\n{about}",
+            tooltip=tooltip,
             layout=self.layout() if by_class else self.layout(width=width),
             style=self._style(w.Button),
             _dom_classes=_classes(f"{classes} {by_class}" if by_class else classes),
@@ -133,11 +149,11 @@ class Kit:
     def close(self) -> None:
         """Close all, the outermost first, so that the page lets it go in one piece."""
         for widget in reversed(self.widgets):
-            widget.close()
-        for model in self._shared.values():
-            model.close()
+            close(widget)
+        for layout in self._own:
+            layout.close()
         self.widgets.clear()
-        self._shared.clear()
+        self._own.clear()
 
 
 def _classes(text: str) -> tuple[str, ...]:

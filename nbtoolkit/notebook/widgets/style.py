@@ -211,6 +211,7 @@ _TRAY = """
 .nbtk .nbtk-item>.nbtk-acts{border-top:0;padding:0}
 .nbtk .nbtk-item>.nbtk-acts>.nbtk-status{inset:0}
 .nbtk .nbtk-item>.nbtk-drawer{padding:8px 0 2px}
+.nbtk .nbtk-item>.nbtk-acts>.nbtk-deny-pair{flex:1 1 150px}
 .nbtk .nbtk-what>summary{line-height:1.5;overflow-wrap:anywhere;list-style-position:outside;margin-left:14px;
  width:auto;max-width:calc(100% - 14px)}
 .nbtk .nbtk-what>summary b{font-weight:600}
