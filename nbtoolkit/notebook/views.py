@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["close", "show_panel", "show_schema"]
 
 VIEW = "application/vnd.jupyter.widget-view+json"
+# A page that is opened later finds no model for the widgets, and says so: an output that is a panel with words alone. The
+# rule goes with the static display, which is what is meant to be seen then; a page that strips styles shows no widgets.
+_STILL = (
+    "<style>.jp-OutputArea-child:has(.nbtk-still)+.jp-OutputArea-child>.lm-Panel.jp-OutputArea-output:not(:has(*))"
+    "{display:none}</style>"
+)
 # Each is a dozen widgets that live in the kernel; the oldest go.
 MAX_VIEWERS = 20
 
@@ -69,7 +75,7 @@ def show_schema(session: Session, tool: ToolBase, group: ToolGroup, static: Bund
 def _show_static(session: Session, static: Bundle) -> bool:
     """Show what is saved, the same with and without a page; whether there is a front end for more."""
     # The sheet of the widgets that follow hides it, as long as they live.
-    session.show(static)
+    session.show({**static, "text/html": f'{_STILL}<div class="nbtk-still">{static["text/html"]}</div>'})
     return scheduling.presence().means is scheduling.Means.WIDGETS and not _captured()
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
     from tests.browser.conftest import OpenNotebook
-    from tests.browser.lab import NotebookPage
+    from tests.browser.lab import FrontEnd, NotebookPage
 
 SETUP = """
 %load_ext nbtoolkit
@@ -250,6 +250,31 @@ def the_schema_is_shown_as_each_provider_gets_it(page: NotebookPage) -> None:
     turn(view, "OpenAI")
     expect(view).to_contain_text("Strict mode")
     page.screenshot("schema", view)
+
+
+# ------------------------------------------------------------------------------------------------------------ reopened
+def test_a_reopened_notebook_shows_the_plain_tables_and_nothing_red(
+    open_notebook: OpenNotebook, front_end: FrontEnd
+) -> None:
+    page = open_notebook([SETUP, PANEL, SCHEMA + "\nprint('said after it')"])
+    for index in range(3):
+        page.run_cell(index)
+        page.wait_idle()
+    expect(page.output(1).locator(".nbtk-panel")).to_be_visible()
+    expect(page.output(2).locator(".nbtk-schema")).to_be_visible()
+    page.save()
+    page.server.shutdown_kernels()
+    page.reload()
+    page.wait("nbt.panel().context.sessionContext.session?.kernel")
+    for index, words in ((1, "train"), (2, "How many times through the data.")):
+        plain = page.output(index).locator("table").first
+        expect(plain).to_be_visible()
+        expect(plain).to_contain_text(words)
+        left = page.output(index).get_by_text("model not found")
+        expect(left).to_have_count(1)
+        expect(left).to_be_hidden()
+    expect(page.output(2).get_by_text("said after it")).to_be_visible()
+    page.screenshot(f"reopened-{front_end}")
 
 
 # --------------------------------------------------------------------------------------------------------------- speed
