@@ -60,11 +60,17 @@ _DIFFERENT = (
 class PythonEngine:
     """Walks and searches with the standard library."""
 
-    def files(self, query: Query, stopper: Stopper) -> list[str]:
-        """All files that aren't ignored or sensitive."""
+    def files(self, query: Query, stopper: Stopper) -> Iterator[str]:
+        """All files that aren't ignored or sensitive, as they are found."""
         name = base_glob(query.name_glob)
         fits = glob_expression(name, anchored=False) if name and name != "*" else None
-        return [each for each in _walk(query, stopper) if fits is None or fits.match(each)]
+        for each in _walk(query, stopper):
+            if fits is None or fits.match(each):
+                yield each
+
+    def tells(self, query: Query) -> bool:
+        """Always, for what lies below a folder: each name is looked at here."""
+        return query.only is None
 
     def grep(self, query: Query, stopper: Stopper) -> Found:
         """Matches by file."""
@@ -86,22 +92,11 @@ class PythonEngine:
         return found
 
     def skipped(self, query: Query, stopper: Stopper) -> list[str]:
-        """Those that a walk leaves out."""
-        found: list[str] = []
-        stack = [query.root]
-        while stack and not stopper.stopped:
-            try:
-                entries = list(os.scandir(stack.pop()))
-            except OSError:
-                continue
-            for entry in entries:
-                if entry.name == ".git":
-                    continue
-                if query.places.skips(entry.path):
-                    found.append(entry.path[len(query.root) + 1 :])
-                elif entry.is_dir(follow_symlinks=False):
-                    stack.append(entry.path)
-        return found
+        """Those that a walk comes upon."""
+        stopper.telling = True
+        for _ in _walk(query, stopper):
+            pass
+        return stopper.skipped or []
 
 
 def _type_glob(kind: str | None) -> str | None:
@@ -135,6 +130,8 @@ def _expression(query: Query) -> re.Pattern[str]:
 
 def _walk(query: Query, stopper: Stopper) -> Iterator[str]:
     root = query.root
+    if stopper.telling:
+        stopper.skipped = []
     rules: list[IgnoreFile] = []
     above: list[str] = []
     folder = os.path.dirname(root)  # noqa: PTH120
@@ -181,7 +178,12 @@ def _below(folder: str, prefix: str, rules: list[IgnoreFile], query: Query, stop
             continue
         if not (is_folder or is_file) or entry.name == ".git":
             continue
-        if ignored(rules, entry.path, is_folder=is_folder) or query.places.skips(entry.path):
+        if query.places.skips(entry.path):
+            # Also one that is ignored, as nearly every .env is: whoever looks for it is told.
+            if stopper.skipped is not None:
+                stopper.skipped.append(prefix + entry.name)
+            continue
+        if ignored(rules, entry.path, is_folder=is_folder):
             continue
         if is_folder:
             yield from _below(entry.path, f"{prefix}{entry.name}/", rules, query, stopper)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from nbtoolkit.tool.disk import FileFault
-from nbtoolkit.tool.globbing import name_filter
+from nbtoolkit.tool.globbing import glob_expression, name_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from nbtoolkit.permission.sensitive import Places
 
@@ -25,6 +26,10 @@ __all__ = ["Engine", "Found", "Query", "RipgrepEngine", "Stopper", "base_glob", 
 # More output than this is nothing that anybody reads; the search ends there.
 LARGEST_OUTPUT = 64 * 1024 * 1024
 LONGEST = 120.0
+READ_SIZE = 1 << 16
+# Of what the program says beside its output: enough for any fault, or for every path that it passes over.
+LARGEST_TALK = 100_000
+LARGEST_TRACE = 16 * 1024 * 1024
 
 Mode = Literal["files_with_matches", "content", "count"]
 Found = list[tuple[str, list[str]]]
@@ -37,6 +42,9 @@ class Stopper:
         self.stopped = False
         self.ended: str | None = None
         """Why the search ended before its end, where the engine did that by itself."""
+        self.skipped: list[str] | None = None
+        """The sensitive files that were come upon, where ``telling`` was set and nothing hid any."""
+        self.telling = False
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -79,12 +87,16 @@ class Query:
 class Engine(Protocol):
     """Finds files, and lines in them; names are relative to the root, with slashes."""
 
-    def files(self, query: Query, stopper: Stopper) -> list[str]:
-        """All files that aren't ignored or sensitive."""
+    def files(self, query: Query, stopper: Stopper) -> Iterator[str]:
+        """All files that aren't ignored or sensitive, as they are found."""
         ...
 
     def grep(self, query: Query, stopper: Stopper) -> Found:
         """For each file with a match its name and lines (each ``:number:text``), or its count."""
+        ...
+
+    def tells(self, query: Query) -> bool:
+        """Whether this search can say by the way which sensitive files it leaves out; a ``telling`` stopper makes it."""
         ...
 
     def skipped(self, query: Query, stopper: Stopper) -> list[str]:
@@ -116,15 +128,29 @@ class RipgrepEngine:
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def files(self, query: Query, stopper: Stopper) -> list[str]:
-        """All files; a name's glob is ripgrep's to look at where it isn't about folders."""
-        target = "./"
-        if query.below is not None:
-            target = f"./{query.below}"
-            if not os.path.isdir(f"{query.root}/{query.below}") or query.places.skips_below(query.root, query.below):  # noqa: PTH112
-                return []
-        output = self._run([*self._common(query), *_threads(), "--files", "--null", "--", target], query, stopper)
-        return _names(output)
+    def files(self, query: Query, stopper: Stopper) -> Iterator[str]:
+        """All files; a name's glob is ripgrep's to look at, where it isn't about folders and nothing else is told."""
+        target = _target(query)
+        if target is None:
+            stopper.skipped = [] if stopper.telling else None
+            return
+        name = base_glob(query.name_glob)
+        arguments = [*self._common(query), *_threads(), "--files", "--null"]
+        fits = None
+        if name and name != "*":
+            if stopper.telling:
+                fits = glob_expression(name, anchored=False).match
+            else:
+                arguments += _named(name)
+        rest = b""
+        for piece in self._stream([*arguments, "--", target], query, stopper):
+            whole, zero, rest = (rest + piece).rpartition(b"\0")
+            names = _names(whole + zero)
+            yield from names if fits is None else [each for each in names if fits(each)]
+
+    def tells(self, query: Query) -> bool:
+        """Where it passes over nothing but what is ignored or sensitive: each such path is a line of its trace."""
+        return not query.type and query.only is None and _wanted(query) is None and _traces(self._program)
 
     def skipped(self, query: Query, stopper: Stopper) -> list[str]:
         """Those that the settings of every other search leave out, and none else."""
@@ -132,16 +158,22 @@ class RipgrepEngine:
         braced, others = _braced(names)
         arguments = [self._program, "--no-config", "--hidden", "--no-require-git", "--no-ignore-dot"]
         arguments += ["--no-ignore-global", "--no-ignore-exclude"]
+        target = _target(query)
+        if target is None:
+            return []
         # A glob names a folder, not what is in it; the last that fits decides.
         arguments += [f"--iglob={each}{below}" for each in (braced, *others) if each for below in ("", "/**")]
         found = _names(
-            self._run([*arguments, *_threads(), "--glob=!.git", "--files", "--null", "--", "./"], query, stopper)
+            self._run([*arguments, *_threads(), "--glob=!.git", "--files", "--null", "--", target], query, stopper)
         )
         return list(dict.fromkeys(query.places.skipped_part(query.root, each) for each in found))
 
     def grep(self, query: Query, stopper: Stopper) -> Found:
         """Matches by file."""
         arguments = self._common(query)
+        wanted = _wanted(query)
+        if wanted and not query.type:
+            arguments += _named(wanted)
         arguments += ["--null", "--no-heading", "--color=never", "--no-messages"]
         if query.ignore_case:
             arguments.append("--ignore-case")
@@ -177,14 +209,15 @@ class RipgrepEngine:
         arguments += ["--no-ignore-exclude", "--glob=!.git"]
         braced, others = _braced(query.places.skipped_names(query.root))
         arguments += [f"--iglob=!{each}" for each in (braced, *others) if each]
-        wanted = None if query.glob is None or query.glob.startswith("!") else query.glob
-        name = wanted if wanted and "/" not in wanted.strip("/") else base_glob(query.name_glob)
-        if name and name != "*":
-            # A type, not a glob: a glob would find ignored files too.
-            arguments += ["--type-add", f"nbtoolkit:{name.strip('/')}", "--type=nbtoolkit"] if not query.type else []
         return arguments
 
     def _run(self, arguments: list[str], query: Query, stopper: Stopper) -> bytes:
+        return b"".join(self._stream(arguments, query, stopper))
+
+    def _stream(self, arguments: list[str], query: Query, stopper: Stopper) -> Iterator[bytes]:
+        """The program's output as it comes; what it has to say beside it is looked at when it has ended."""
+        if stopper.telling:
+            arguments.insert(1, "--debug")
         env = {key: value for key, value in os.environ.items() if key != "RIPGREP_CONFIG_PATH"}
         try:
             process = subprocess.Popen(  # noqa: S603 - no shell: each argument is one
@@ -206,30 +239,113 @@ class RipgrepEngine:
         timer = threading.Timer(LONGEST, too_long)
         timer.daemon = True
         timer.start()
-        errors: list[bytes] = []
-        reader = threading.Thread(
-            target=lambda: errors.append(process.stderr.read(100_000) if process.stderr else b""), daemon=True
-        )
-        reader.start()
+        talk = _Talk(process, LARGEST_TRACE if stopper.telling else LARGEST_TALK)
+        size = 0
         try:
             assert process.stdout is not None
-            output = process.stdout.read(LARGEST_OUTPUT)
-            if len(output) >= LARGEST_OUTPUT:
-                process.kill()
-                stopper.ended = f"it had found {LARGEST_OUTPUT // 2**20} MB"
+            while piece := os.read(process.stdout.fileno(), READ_SIZE):
+                size += len(piece)
+                yield piece
+                if size >= LARGEST_OUTPUT:
+                    process.kill()
+                    stopper.ended = f"it had found {LARGEST_OUTPUT // 2**20} MB"
+                    break
             code = process.wait()
-            reader.join(2.0)
+            talk.join(2.0)
         finally:
             timer.cancel()
             with contextlib.suppress(OSError):
                 process.kill()
-            for pipe in (process.stdout, process.stderr):
-                if pipe is not None:
-                    pipe.close()
-        said = b"".join(errors).decode("utf-8", "replace").strip()
-        if code == 2 and not output and said:
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        if stopper.telling and not stopper.stopped and stopper.ended is None and talk.whole:
+            stopper.skipped = talk.passed_over(query)
+        said = talk.complaint()
+        if code == 2 and not size and said:
             raise FileFault(_fault(said))
-        return output
+
+
+class _Talk(threading.Thread):
+    """What the program writes on stderr, read to its end so that it never waits, kept up to a bound."""
+
+    def __init__(self, process: subprocess.Popen[bytes], most: int) -> None:
+        super().__init__(daemon=True, name="nbtoolkit-search")
+        self._pipe = process.stderr
+        self._most = most
+        self._kept: list[bytes] = []
+        self.whole = True
+        self.start()
+
+    def run(self) -> None:
+        """Read."""
+        assert self._pipe is not None
+        size = 0
+        with self._pipe as pipe:
+            while piece := os.read(pipe.fileno(), READ_SIZE):
+                size += len(piece)
+                if size <= self._most:
+                    self._kept.append(piece)
+                else:
+                    self.whole = False
+
+    def complaint(self) -> str:
+        """What it had to say to a person."""
+        lines = b"".join(self._kept).decode("utf-8", "replace").splitlines()
+        return "\n".join(line for line in lines if not line.startswith("rg: DEBUG|")).strip()
+
+    def passed_over(self, query: Query) -> list[str] | None:
+        """The sensitive ones among the paths that it passed over; None where a file's name reads like a line of the trace."""
+        found: dict[str, None] = {}
+        for match in _PASSED_OVER.finditer(b"".join(self._kept)):
+            name = match[1].decode("utf-8", "surrogateescape")
+            if not os.path.lexists(f"{query.root}/{name}"):
+                return None
+            if (
+                match[2] == b"Override"
+                and name.rpartition("/")[2] != ".git"
+                and query.places.skips(f"{query.root}/{name}")
+            ):
+                found[query.places.skipped_part(query.root, name)] = None
+        return list(found)
+
+
+# A line of its trace: a path that was left out, and by what; an override is a glob of ours.
+_PASSED_OVER = re.compile(
+    rb"^rg: DEBUG\|ignore::walk\|[^|\n]*: ignoring (?:\./)?(.+?): Ignore\(IgnoreMatch\((\w+)", re.MULTILINE | re.DOTALL
+)
+
+
+@lru_cache(maxsize=8)
+def _traces(program: str) -> bool:
+    """Whether this is a ripgrep whose trace is known to name what it passes over."""
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, timeout=5, check=False)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return said.stdout.startswith((b"ripgrep 13.", b"ripgrep 14."))
+
+
+def _target(query: Query) -> str | None:
+    """Where the search starts; None where that is no folder or one that is left out."""
+    if query.below is None:
+        return "./"
+    if not os.path.isdir(f"{query.root}/{query.below}") or query.places.skips_below(query.root, query.below):  # noqa: PTH112
+        return None
+    return f"./{query.below}"
+
+
+def _wanted(query: Query) -> str | None:
+    """What a glob says about names alone, where it says no more."""
+    if not query.glob or query.glob.startswith("!") or "/" in query.glob.strip("/"):
+        return None
+    name = query.glob.strip("/")
+    return None if name == "*" else name
+
+
+def _named(name: str) -> list[str]:
+    """A type, not a glob: a glob would find ignored files too."""
+    return ["--type-add", f"nbtoolkit:{name}", "--type=nbtoolkit"]
 
 
 @lru_cache(maxsize=1)

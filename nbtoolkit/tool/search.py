@@ -22,7 +22,7 @@ from nbtoolkit.tool.globbing import glob_expression
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nbtoolkit.permission.path_subject import PathSubject
     from nbtoolkit.tool.base import ToolMiddlewareBase
@@ -54,7 +54,7 @@ class _SearchTool(FileTool):
         middlewares: list[ToolMiddlewareBase] | None = None,
     ) -> None:
         super().__init__(dangerous_files, dangerous_directories, middlewares)
-        self._left_out: dict[str, tuple[float, list[str]]] = {}
+        self._left_out: dict[tuple[str, str | None], tuple[float, list[str]]] = {}
 
     def _subject(self, given: str, folders: Sequence[str], base: str) -> PathSubject:
         from dataclasses import replace
@@ -87,32 +87,37 @@ class _SearchTool(FileTool):
         return root
 
     async def _look(self, query: Query, work: Callable[[Stopper], T]) -> tuple[T, str]:
-        """Search in a thread, and beside it name the sensitive files that weren't looked at."""
+        """Search in a thread, and name the sensitive files that weren't looked at: by the way, or by a search beside it."""
         stopper, other = Stopper(), Stopper()
         try:
             if query.only is not None:
                 return await asyncio.to_thread(work, stopper), _ended(stopper)
-            began, skipped = self._left_out.get(query.root, (-REMEMBERED, _NONE))
-            if time.monotonic() - began < REMEMBERED:
+            at = query.root, query.below
+            began, skipped = self._left_out.get(at, (-REMEMBERED, _NONE))
+            now = time.monotonic()
+            if now - began < REMEMBERED:
+                return await asyncio.to_thread(work, stopper), _ended(stopper) + _note(skipped)
+            if engine().tells(query):
+                stopper.telling = True
                 found = await asyncio.to_thread(work, stopper)
-            else:
-                found, skipped = await asyncio.gather(
-                    asyncio.to_thread(work, stopper), asyncio.to_thread(self._skipped, query, other)
+                names = (
+                    await asyncio.to_thread(engine().skipped, query, other)
+                    if stopper.skipped is None
+                    else stopper.skipped
                 )
-            return found, _ended(stopper) + _note(skipped)
+            else:
+                found, names = await asyncio.gather(
+                    asyncio.to_thread(work, stopper), asyncio.to_thread(engine().skipped, query, other)
+                )
+            names = sorted(names)
+            if stopper.ended is None and other.ended is None:
+                if len(self._left_out) >= MOST_REMEMBERED:
+                    self._left_out.clear()
+                self._left_out[at] = now, names
+            return found, _ended(stopper) + _note(names)
         finally:
             stopper.stop()
             other.stop()
-
-    def _skipped(self, query: Query, stopper: Stopper) -> list[str]:
-        """The sensitive files below the root, remembered for a while."""
-        began = time.monotonic()
-        names = sorted(engine().skipped(query, stopper))
-        if not stopper.stopped and stopper.ended is None:
-            if len(self._left_out) >= MOST_REMEMBERED:
-                self._left_out.clear()
-            self._left_out[query.root] = began, names
-        return names
 
 
 def _note(names: Sequence[str]) -> str:
@@ -141,27 +146,28 @@ def _shown(root: str, found: Sequence[str]) -> list[str]:
     return list(found) if prefix == "." else [f"{prefix}/{each}" for each in found]
 
 
-def _newest(root: str, found: list[str]) -> list[str]:
+def _newest(root: str, names: Iterable[str]) -> list[str]:
     """Newest first; equal times by name, so that the answer is always the same."""
-    found.sort()
+    times: dict[str, int] = {}
     # Names from a folder that is open already spare the system the way to it, for every file.
     folder = os.open(root, os.O_RDONLY) if os.stat in os.supports_dir_fd else None
-    times: list[int] = []
     stat = os.stat
     try:
-        for each in found:
+        for each in names:
             try:
                 if folder is None:
-                    times.append(stat(f"{root}/{each}", follow_symlinks=False).st_mtime_ns)
+                    times[each] = stat(f"{root}/{each}", follow_symlinks=False).st_mtime_ns
                 else:
-                    times.append(stat(each, dir_fd=folder, follow_symlinks=False).st_mtime_ns)
+                    times[each] = stat(each, dir_fd=folder, follow_symlinks=False).st_mtime_ns
             except OSError:
-                times.append(0)
+                times[each] = 0
     finally:
         if folder is not None:
             os.close(folder)
+    found = sorted(times)
     # Sorting is stable, backwards too.
-    return [found[at] for at in sorted(range(len(found)), key=times.__getitem__, reverse=True)]
+    found.sort(key=times.__getitem__, reverse=True)
+    return found
 
 
 _GLOB_INPUT: dict[str, Any] = {
@@ -214,7 +220,7 @@ class Glob(_SearchTool):
 
             def work(stopper: Stopper) -> list[str]:
                 names = engine().files(query, stopper)
-                return _newest(root, names if fits is None else [each for each in names if fits(each)])
+                return _newest(root, names if fits is None else (each for each in names if fits(each)))
 
             hits, note = await self._look(query, work)
         except FileFault as fault:
@@ -321,7 +327,7 @@ class Grep(_SearchTool):
 
             def work(stopper: Stopper) -> Found:
                 found = engine().grep(query, stopper)
-                return [(name, _NONE) for name in _newest(root, [name for name, _ in found])] if plain else found
+                return [(name, _NONE) for name in _newest(root, (name for name, _ in found))] if plain else found
 
             found, note = await self._look(query, work)
         except FileFault as fault:

@@ -246,13 +246,17 @@ def test_sensitive_files_are_named_however_deep_they_lie(tree: Path) -> None:
     for name in ("src/deep/er/.env", "src/deep/.ssh/config", "src/deep/.ssh/known", "a/b/c/d/e/kaggle.json"):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text("class secret\n")
-    chunk = run(Glob(), pattern="src/**/*.py")
+    chunk = run(Glob(), pattern="**/*.py")
     (block,) = chunk.content
     assert isinstance(block, TextBlock)
     assert (
         block.text.splitlines()[-1]
         == "[not searched, as sensitive: .env, .env.local, a/b/c/d/e/kaggle.json, keys/id_rsa, nbtoolkit.toml and 2 more]"
     )
+    chunk = run(Glob(), pattern="src/**/*.py")
+    (block,) = chunk.content
+    assert isinstance(block, TextBlock)
+    assert block.text.splitlines()[-1] == "[not searched, as sensitive: src/deep/.ssh, src/deep/er/.env]"
     chunk = run(Grep(), pattern="class", path="src")
     (block,) = chunk.content
     assert isinstance(block, TextBlock)
@@ -266,15 +270,15 @@ def test_no_glob_brings_sensitive_files_back(tree: Path, glob: str) -> None:
 
 
 def test_a_file_that_was_declared_this_products_own_is_left_out(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nbtoolkit.permission import sensitive
+    from nbtoolkit.permission import own_files
 
-    monkeypatch.setattr(sensitive, "_protected", set())
-    monkeypatch.setattr(sensitive, "_protected_names", set())
+    monkeypatch.setattr(own_files, "_protected", set())
+    monkeypatch.setattr(own_files, "_protected_names", set())
     tape = tree / "Src [1]" / "tape{}.jsonl"
     tape.parent.mkdir()
     tape.write_text("class\n")
     assert "Src [1]/tape{}.jsonl" in lines(Glob(), pattern="**/*.jsonl")
-    sensitive.protect(str(tape))
+    own_files.protect(str(tape))
     assert lines(Glob(), pattern="**/*.jsonl") == ["No files match."]
     assert "Src [1]/tape{}.jsonl" not in lines(Grep(), pattern="class")
 
@@ -303,3 +307,39 @@ def test_a_search_that_finds_too_much_says_that_it_ended(
     (block,) = run(Grep(), pattern="class", output_mode="content").content
     assert isinstance(block, TextBlock)
     assert "[the search ended early" in block.text
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_a_sensitive_file_is_named_also_where_it_is_ignored_and_not_below_an_ignored_folder(
+    tree: Path, traced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nbtoolkit.tool import engine_ripgrep
+
+    monkeypatch.setattr(engine_ripgrep, "_traces", lambda program: traced)
+    (tree / ".gitignore").write_text("/build/\n*.log\n.env\n")
+    odd = "odd: Ignore(IgnoreMatch(Override(\nrg: DEBUG|ignore::walk|x: ignoring .ssh"
+    for name in ("build/.env", "src/.env", f"{odd}/.env"):
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text("class secret\n")
+    for tool, arguments in ((Grep(), {"pattern": "class"}), (Glob(), {"pattern": "**/*.py"})):
+        (block,) = run(tool, **arguments).content
+        assert isinstance(block, TextBlock)
+        note = block.text.splitlines()[-1]
+        assert note.startswith("[not searched, as sensitive: .env, .env.local, keys/id_rsa, nbtoolkit.toml, ")
+        assert note.endswith(
+            "odd: Ignore(IgnoreMatch(Override(\\nrg: DEBUG|ignore::walk|x: ignoring .ssh/.env and 1 more]"
+        )
+        assert "build" not in note
+
+
+def test_a_search_that_has_much_to_complain_of_comes_to_its_end(
+    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "python":
+        pytest.skip("the stand-in complains of nothing")
+    program = tmp_path / "rg"
+    program.write_text("#!/bin/sh\nhead -c 3000000 /dev/zero | tr '\\0' x >&2\nprintf 'a.py\\0'\nexit 2\n")
+    program.chmod(0o755)
+    chosen = RipgrepEngine(str(program))
+    monkeypatch.setattr(search, "engine", lambda: chosen)
+    assert lines(Glob(), pattern="**/*.py", path=str(tmp_path)) == [f"{tmp_path}/a.py"]
