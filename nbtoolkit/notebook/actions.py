@@ -154,7 +154,7 @@ def _explained(spec: Spec) -> Bundle:
         lines += [
             "  A value is JSON where it parses as JSON, else a text; quotes keep blanks together.",
             "  A whole value $name or {expression} is that Python value: limit=$rows limit={rows * 2}.",
-            "  Inside longer text, and in quotes, $ and braces mean nothing.",
+            "  Inside longer text, and in quotes, $ and braces stay as they are: command={f'wc -l {path}'} puts a value in.",
             "  A line that ends in ? is IPython's own help: put quotes around such a value.",
             "  Inside an expression or an f-string write toolkit.call_sync('NAME', key=value).value instead.",
         ]

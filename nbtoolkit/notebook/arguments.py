@@ -2,7 +2,8 @@
 
 A value is JSON where it parses as JSON, else a text; where the tool's schema wants a text and no number, ``zip=12345``
 stays a text. A whole unquoted value ``$name`` or ``{expression}`` is that Python value. Inside longer text ``$`` and
-braces mean nothing, so globs, shell commands and regular expressions survive.
+braces mean nothing, so globs, shell commands and regular expressions survive; where a name in braces is a variable's, as
+other magics would take it, the line is refused and says what to write.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from nbtoolkit.notebook.command import CommandError, Evaluate, Word, nearest
+from nbtoolkit.notebook.command import CommandError, Evaluate, Word, nearest, stray
 from nbtoolkit.notebook.fields import others, resolve, variable_class
-from nbtoolkit.notebook.namespace import is_of
+from nbtoolkit.notebook.names import is_of
 from nbtoolkit.permission.json_object import json_object, no_constant
 
 __all__ = ["parse_arguments", "parse_json_object", "value_of"]
@@ -23,6 +24,8 @@ _TYPES: dict[type, str] = {
     bool: "boolean", int: "integer", float: "number", dict: "object", list: "array", type(None): "null"
 }  # fmt: skip
 _MISSING = object()
+# A $name in these is the shell's own.
+_SHELL = frozenset({"command", "cmd", "script", "code"})
 # A schema that refers to itself through anyOf must come to an end.
 _MAX_DEPTH = 8
 
@@ -38,7 +41,7 @@ def parse_arguments(
         for word in words:
             pair = word.key_and_value()
             if pair is None:
-                raise CommandError(f"expected key=value, but got {word.text!r}{_takes(tool, schema)}")
+                raise CommandError(f"expected key=value, but got {word.text!r}{stray(word)}{_takes(tool, schema)}")
             key, value = pair
             if key in arguments:
                 raise CommandError(f"the argument {key!r} is given twice")
@@ -65,9 +68,8 @@ def value_of(key: str, word: Word, about: Mapping[str, Any], root: Mapping[str, 
     parsed = _json(word.text)
     if parsed is _MISSING:
         expression = word.expression()
-        if expression is None:
-            return word.text
         if not expression:
+            word.check_braces(evaluate, key, dollar=key not in _SHELL)
             return word.text
         try:
             found = evaluate(expression)
@@ -76,7 +78,10 @@ def value_of(key: str, word: Word, about: Mapping[str, Any], root: Mapping[str, 
                 raise
             raise error.fitting(key, partial(_may_stand, about=about, root=root)) from None
         return _carried(key, word.text, found, about)
-    if isinstance(parsed, str) or _admits(parsed, about, root):
+    if isinstance(parsed, str):
+        word.check_braces(evaluate, key)
+        return parsed
+    if _admits(parsed, about, root):
         return parsed
     return word.text
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nbtoolkit.exception import DeveloperOrientedException
+from nbtoolkit.notebook.names import left_alone
 from nbtoolkit.notebook.text import visible_text
 from nbtoolkit.permission.brackets import matching
 
-__all__ = ["Command", "CommandError", "Evaluate", "Option", "Spec", "Word", "nearest", "parse", "split"]
+__all__ = ["Command", "CommandError", "Evaluate", "Option", "Spec", "Word", "nearest", "parse", "split", "stray"]
 
 Evaluate = Callable[[str], Any]
 """Give the value of a Python expression in the notebook, or raise CommandError."""
@@ -83,7 +84,21 @@ class Word:
     def expand(self, evaluate: Evaluate) -> str:
         """The word's text, with a ``$name`` or ``{expression}`` that is all of it replaced by its value."""
         expression = self.expression()
-        return self.text if expression is None else str(evaluate(expression))
+        if expression is None:
+            self.check_braces(evaluate)
+            return self.text
+        return str(evaluate(expression))
+
+    def check_braces(self, evaluate: Evaluate, key: str = "", *, dollar: bool = False) -> None:
+        """Refuse a variable in braces inside longer text, which would stay as it is, and say what to write."""
+        found = left_alone(self.text, evaluate, dollar=dollar and self.is_plain)
+        if found is not None:
+            written, meant = found
+            start = f"{key}=" if key else ""
+            raise CommandError(
+                f"{written} inside longer text is no variable here; write {start}{{{meant}}} for its value, "
+                f"or {start}{{{meant[1:]}}} to have it as it stands"
+            )
 
 
 def split(line: str, *, unfinished: bool = False) -> list[Word]:
@@ -220,8 +235,22 @@ def parse(line: str, body: str | None, specs: Mapping[str, Spec]) -> Command:
     if len(positional) < spec.least:
         raise CommandError(f"expected {spec.usage}")
     if spec.most is not None and len(positional) > spec.most:
-        raise CommandError(f"{positional[spec.most].text!r} is too much; expected {spec.usage}")
+        extra = positional[spec.most]
+        raise CommandError(f"{extra.text!r} is too much{stray(extra)}; expected {spec.usage}")
     return Command(spec, tuple(positional), options, body, _rest(line, words[used:], positional))
+
+
+_STRAY = {
+    "#": "a magic's line takes no comment",
+    "|": "a magic's line is no shell's",
+    ">": "a magic's line is no shell's",
+}
+
+
+def stray(word: Word) -> str:
+    """What to know of a word that means something elsewhere, in brackets; else nothing."""
+    said = _STRAY.get(word.raw[:1]) or ("what follows ; goes on the next line" if word.raw.endswith(";") else None)
+    return f" ({said})" if said else ""
 
 
 def find(words: list[Word], specs: Mapping[str, Spec]) -> tuple[Spec, int]:
@@ -233,6 +262,8 @@ def find(words: list[Word], specs: Mapping[str, Spec]) -> tuple[Spec, int]:
         if len(words) >= count and name in specs:
             return specs[name], count
     first = words[0].text
+    if first.endswith(";") and first[:-1] in {name.partition(" ")[0] for name in specs}:
+        raise CommandError(f"{first!r} is no subcommand: a magic's line takes no ; and what follows it goes below")
     under = [name.partition(" ")[2] for name in specs if name.startswith(f"{first} ")]
     if under:
         raise CommandError(_under(first, words[1].text if len(words) > 1 else None, under))

@@ -18,7 +18,7 @@ from nbtoolkit.notebook.command import CommandError, Option, Spec, Word, find, s
 from nbtoolkit.notebook.exports import FORMATS as EXPORTS
 from nbtoolkit.notebook.fields import resolve, variable_class
 from nbtoolkit.notebook.grammar import SPECS
-from nbtoolkit.notebook.namespace import is_of, public
+from nbtoolkit.notebook.names import is_of, public
 from nbtoolkit.permission.rule import PermissionMode
 from nbtoolkit.tool.files import FileChange
 from nbtoolkit.tool.schemas import FORMATS

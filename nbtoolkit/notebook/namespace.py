@@ -1,17 +1,15 @@
 """The notebook's variables as arguments, and results of earlier calls by their number.
 
-Only what a person named in public is offered: no names with an underscore in front, no modules, nothing that IPython
-or nbtoolkit put there itself. Who mistypes a name is told of near ones, those first that fit where it stands.
+Only what a person named in public is offered; see nbtoolkit.notebook.names.
 """
 
 from __future__ import annotations
 
-import difflib
 from functools import partial
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook.command import CommandError
+from nbtoolkit.notebook.names import near_names, public
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,44 +18,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["NotebookVariables", "is_of", "is_public", "near_names", "no_variable", "public"]
-
-_IPYTHONS_OWN = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open", "display"})
-# Put into the namespace by %load_ext; whatever else a person calls so is theirs.
-_OURS = frozenset({("tool", "nbtoolkit.tool.function"), ("toolkit", "nbtoolkit.tool.toolkit")})
-# More than these are no hint any more.
-MOST_NEAR = 3
-
-
-def is_public(name: str, value: object) -> bool:
-    """Whether a variable is a person's own: no private name, no module, nothing that IPython or nbtoolkit put there."""
-    if name.startswith("_") or name in _IPYTHONS_OWN or isinstance(value, ModuleType):
-        return False
-    home = getattr(value if callable(value) else type(value), "__module__", None)
-    return (name, home) not in _OURS
-
-
-def public(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables that are a person's own."""
-    return {name: value for name, value in variables.items() if is_public(name, value)}
-
-
-def is_of(value: object, kind: str) -> bool:
-    """Whether a value is of the class of this name, or of one that descends from it."""
-    # A library's own name of the class may be longer than the schema's.
-    wanted = kind.rpartition(".")[2]
-    return any(each.__name__ == wanted for each in type(value).__mro__)
-
-
-def near_names(name: str, variables: Mapping[str, Any], fits: Callable[[Any], bool] = lambda _: True) -> list[str]:
-    """The person's variables whose names are like this one; where some of them fit, those alone."""
-    own = public(variables)
-    folded: dict[str, str] = {}
-    for each in own:
-        folded.setdefault(each.casefold(), each)
-    close = difflib.get_close_matches(name.casefold(), folded, n=MOST_NEAR * 4)
-    names = [folded[each] for each in close]
-    return ([each for each in names if fits(own[each])] or names)[:MOST_NEAR]
+__all__ = ["NotebookVariables", "no_variable"]
 
 
 def no_variable(

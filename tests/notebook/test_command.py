@@ -133,6 +133,9 @@ def test_an_expression_is_kept_as_it_was_typed() -> None:
         ),
         ("schema", "expected %toolkit schema NAME [--format openai|openai_responses|anthropic|gemini|mcp]"),
         ("list all", "'all' is too much; expected %toolkit list"),
+        ("list # see", "'#' is too much (a magic's line takes no comment); expected %toolkit list"),
+        ("list | head", "'|' is too much (a magic's line is no shell's); expected %toolkit list"),
+        ("list; x = 1", "'list;' is no subcommand: a magic's line takes no ; and what follows it goes below"),
         ("schema f --formt mcp", "%toolkit schema has no option '--formt'; did you mean '--format'?"),
         ("list --all", "%toolkit list has no option '--all'; it takes no options"),
         ("reject --reason", "--reason expects TEXT after it, as in %toolkit reject [ID] [--reason TEXT]"),
@@ -259,8 +262,28 @@ def test_a_whole_value_may_be_a_variable_or_an_expression() -> None:
 
 
 def test_quotes_and_longer_text_keep_dollars_and_braces() -> None:
-    expected = {"zip": "$n", "any": "{n}", "note": "out/{n}/$n"}
-    assert arguments("""zip='$n' any="{n}" note=out/{n}/$n""", n=3) == expected
+    expected = {"zip": "$n", "any": "{x}{{n}}${n}", "note": "out/{a,b}/$x"}
+    assert arguments("""zip='$n' any="{x}{{n}}${n}" note=out/{a,b}/$x""", n=3) == expected
+    assert arguments("any={'echo {n}'} note={f'echo {n}'}", n=3) == {"any": "echo {n}", "note": "echo 3"}
+    # A shell's own names, a builtin's, a function's: none is a variable that somebody wants in there.
+    assert arguments("""any="awk '{print} {f}'" note="for n in a; do echo $n; done" """, n=3, f=len)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('any="echo {n}"', "write any={f'echo {n}'} for its value, or any={'echo {n}'} to have it as it stands"),
+        ("any='{n}'", "{n} inside longer text is no variable here; write any={f'{n}'} for its value"),
+        ("note=out/{n}.csv", "write note={f'out/{n}.csv'} for its value"),
+        ("note=out/$n.csv", "$n inside longer text is no variable here; write note={f'out/{n}.csv'} for its value"),
+        ('any="{n:03d} of {m}"', "write any={f'…{n:03d}…'} for its value"),
+        ('any="{d[0]} {d.real}"', "{d[0]} inside longer text"),
+    ],
+)
+def test_a_variable_inside_longer_text_is_told_how_it_gets_in(line: str, said: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        arguments(line, n=3, m=4, d=[1])
+    assert said in str(refused.value)
 
 
 def test_an_object_that_json_can_not_carry_goes_by_its_name_where_the_tool_takes_a_name() -> None:

@@ -135,6 +135,59 @@ def test_a_call_shows_its_result_once_and_leaves_the_value_in_underscore(desk: D
     assert desk.ok("_ + 1").result == 6
 
 
+TOLD = "{i} inside longer text is no variable here; write text={f'no {i}'} for its value"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        'i = 1\n%toolkit call echo text="no {i}"',
+        'for i in range(2):\n    %toolkit call echo text="no {i}"',
+        'def f(i):\n    %toolkit call echo text="no {i}"\nf(3)',
+        'def f(i):\n    r = %toolkit call echo text="no {i}"\n    return r\nf(3)',
+        'i = 1\nr = %toolkit call echo text="no {i}"',
+        '%%time\ni = 1\n%toolkit call echo text="no {i}"',
+        '%%capture out\ni = 1\n%toolkit call echo text="no {i}"',
+        'i = 1\nget_ipython().run_line_magic("toolkit", """call echo text="no {i}" """)',
+        'async def f(i):\n    %toolkit call echo text="no {i}"\nawait f(3)',
+        'i = 1\n%toolkit why echo text="no {i}"',
+    ],
+)
+def test_where_a_variable_in_braces_is_not_expanded_the_line_says_what_to_write(desk: Desk, cell: str) -> None:
+    ran = desk.run(cell)
+    # %%capture keeps what it runs to itself, errors too.
+    kept = desk.shell.user_ns["out"].stdout if "%%capture" in cell else ""
+    assert TOLD in f"{ran.stdout}{ran.error}{kept}"
+    assert desk.asked == []
+    # What it says is right.
+    desk.ok(cell.replace('"no {i}"', "{f'no {i}'}"))
+    assert {request.tool_input["text"] for request in desk.asked} <= {"no 0", "no 1", "no 3"}
+
+
+@pytest.mark.parametrize("cell", ["!%toolkit list", "x = !toolkit list", "!!%toolkit list"])
+def test_a_line_for_the_shell_is_told_to_lose_its_mark(desk: Desk, cell: str) -> None:
+    assert "write %toolkit without the !" in desk.fault(cell)
+    desk.ok("!echo about the toolkit")
+
+
+def test_a_text_from_an_f_string_arrives_with_its_values(desk: Desk) -> None:
+    desk.ok("for i in range(2):\n    get_ipython().run_line_magic('toolkit', f'call echo text=\"no {i}\"')")
+    assert [request.tool_input["text"] for request in desk.asked] == ["no 0", "no 1"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("skill add {root}/skills", "write {f'{root}/skills'} for its value"),
+        ("allow Read({root}/**)", "write {f'Read({root}/**)'} for its value"),
+        ("log --jsonl {root}/log.jsonl", "write {f'{root}/log.jsonl'} for its value"),
+    ],
+)
+def test_so_does_a_line_of_any_subcommand(desk: Desk, line: str, said: str) -> None:
+    desk.ok("root = 'here'")
+    assert said in desk.fault(f"%toolkit {line}")
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -187,8 +240,8 @@ def test_json_below_the_line_is_the_arguments(desk: Desk) -> None:
 
 def test_braces_dollars_and_quotes_reach_the_call_as_they_were_typed(desk: Desk) -> None:
     desk.shell.user_ns["a"] = "expanded"
-    desk.ok("""%toolkit call echo text="{a} $a" note='it is {a}' where={"a": "{a}"}""")
-    assert desk.shell.user_ns["_"] == ["{a} $a", "it is {a}", {"a": "{a}"}]
+    desk.ok("""%toolkit call echo text="{b} $a" note='it is ${a}' where={"a": "{a}"}""")
+    assert desk.shell.user_ns["_"] == ["{b} $a", "it is ${a}", {"a": "{a}"}]
 
 
 def test_a_variable_or_an_expression_stands_for_a_whole_value(desk: Desk) -> None:
@@ -645,7 +698,9 @@ def test_servers_of_a_configuration_are_shown_before_any_is_started(desk: Desk, 
     assert desk.toolkit.mcps == []
     ran = desk.run("%toolkit mcp import $file --start")
     assert "mcp__good__echo" in ran.text
-    assert "The MCP server 'bad' can't be reached" in str(ran.error)
+    assert str(ran.error) == "2 of 3 servers aren't started:"
+    assert "\nThe MCP server 'bad' can't be reached (no-such-program): " in ran.stdout
+    assert "\nThe MCP server 'odd' can't be started: its entry has neither a command nor a url\n" in f"{ran.stdout}\n"
     assert [client.name for client in desk.toolkit.mcps] == ["good"]
     assert "no server in" in desk.fault("%toolkit mcp import $file goad")
     assert "1 server\n" in desk.ok("%toolkit mcp import $file good --start").text
