@@ -1,17 +1,32 @@
-"""Arguments of functions and MCP tools that name this product's own rules.
+"""This product's own files: which they are, where they lie, and which arguments name them.
 
-The built-ins know exactly which files they touch. For other tools an argument that ends in the name of the rules' file
-is enough to ask as for safety, in every mode: nobody but the person may change what is allowed.
+The built-ins know exactly which files they touch. For functions and MCP tools an argument that ends in the name of the
+rules' file is enough to ask as for safety, in every mode: nobody but the person may change what is allowed.
 """
 
 from __future__ import annotations
 
+import os
+import re
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from nbtoolkit.permission import pattern
 
-__all__ = ["OWN_FILE", "names_own_file"]
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+__all__ = [
+    "OWN_FILE",
+    "OWN_GLOBS",
+    "is_own_name",
+    "names_own_file",
+    "own_below",
+    "own_files_known",
+    "protect",
+    "protected",
+    "protected_files",
+]
 
 OWN_FILE = "nbtoolkit.toml"
 
@@ -19,6 +34,92 @@ OWN_FILE = "nbtoolkit.toml"
 DEEPEST = 8
 
 
+_OWN_FILES = re.compile(
+    r"(?:^|/)(?:nbtoolkit\.toml|[^/]*cassette[^/]*\.jsonl)$|(?:^|/)(?:\.nbtoolkit|\.config/nbtoolkit)(?:/|$)"
+)
+OWN_GLOBS = (OWN_FILE, "*cassette*.jsonl", ".nbtoolkit", ".config/nbtoolkit")
+# A larger tree isn't searched to its end for files that nobody has told of; those that are known count however deep.
+MOST_ENTRIES = 20_000
+
+# Nobody keeps a project there, and a look through them would take its time.
+_SYSTEM = frozenset({"/", "/home", "/Users", "/var", "/tmp"})  # noqa: S108 - named, not used
+_NO_PROJECTS = ("/usr", "/bin", "/sbin", "/lib", "/etc", "/proc", "/sys", "/dev", "/boot", "/System", "/Library")
+
+_protected: set[str] = set()
+_protected_names: set[str] = set()
+
+
+# --------------------------------------------------------------------------------------------------- which and where
+def protect(path: str) -> None:
+    """Count this file as the product's own: a cassette, a file of answers, the user's rules."""
+    folded = pattern.real(os.path.abspath(path)).casefold()  # noqa: PTH100 - realpath's partner
+    _protected.add(folded)
+    _protected_names.add(folded.rpartition("/")[2])
+
+
+def protected(path: str) -> bool:
+    """Whether a path (absolute) is one of the product's own files."""
+    folded = path.casefold()
+    return folded in _protected or _OWN_FILES.search(folded) is not None
+
+
+def protected_files() -> Collection[str]:
+    """The files that ``protect`` was told of, in lower case."""
+    return _protected
+
+
+def is_own_name(name: str) -> bool:
+    """Whether a file that ``protect`` was told of has this name."""
+    return name.casefold() in _protected_names
+
+
+def own_files_known(folders: Iterable[str]) -> list[str]:
+    """The own files that exist where they usually are: from these folders upwards, in the home, where somebody told."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - no error without a home
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")  # noqa: PTH118
+    found = [os.path.join(config, "nbtoolkit"), os.path.join(home, ".nbtoolkit"), *_protected]  # noqa: PTH118
+    found.append(os.path.join(home, "Library", "Application Support", "nbtoolkit", OWN_FILE))  # noqa: PTH118
+    for folder in dict.fromkeys(folders):
+        at = folder
+        while at:
+            found.append(f"{at.rstrip('/')}/{OWN_FILE}")
+            at = "" if at == "/" or os.path.lexists(f"{at}/.git") else os.path.dirname(at)  # noqa: PTH120
+    return [each for each in dict.fromkeys(map(pattern.real, found)) if os.path.lexists(each)]
+
+
+def own_below(root: str, near: Iterable[str] = ()) -> Iterator[str]:
+    """The own files at and below a place that exist, first those known from there and from the folders ``near``."""
+    if protected(root):
+        if os.path.lexists(root):
+            yield root
+        return
+    if not os.path.isdir(root):  # noqa: PTH112
+        return
+    folder = root.rstrip("/") + "/"
+    known = [each for each in own_files_known((root, *near)) if f"{each}/".startswith(folder)]
+    yield from known
+    if root in _SYSTEM or any(root.startswith(each) for each in _NO_PROJECTS):
+        return
+    seen, waiting = 0, deque([root])
+    while waiting and seen <= MOST_ENTRIES:
+        try:
+            entries = list(os.scandir(waiting.popleft()))
+        except OSError:
+            continue
+        seen += len(entries)
+        for entry in entries:
+            if _plainly_own(entry.name) and protected(entry.path) and entry.path not in known:
+                yield entry.path
+            elif entry.name != ".git" and entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+
+
+def _plainly_own(name: str) -> bool:
+    """A sieve, for trees of many files."""
+    return name[:1] in "nN." or "assette" in name or name.casefold() in _protected_names
+
+
+# ------------------------------------------------------------------------------------------------ which arguments name
 def names_own_file(tool_input: Mapping[str, Any]) -> str | None:
     """The first text in the arguments that ends in the name of the rules' file."""
     for value in tool_input.values():

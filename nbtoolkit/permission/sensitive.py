@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from nbtoolkit.permission import pattern
+from nbtoolkit.permission.own_files import OWN_GLOBS, is_own_name, protect, protected, protected_files
 from nbtoolkit.permission.sensitive_names import FILES, FOLDERS
 
 if TYPE_CHECKING:
@@ -41,10 +42,6 @@ DANGEROUS_FILES: list[str] = list(FILES)
 
 # Examples without secrets, which people are meant to copy.
 _EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template", ".env.dist"})
-_OWN_FILES = re.compile(
-    r"(?:^|/)(?:nbtoolkit\.toml|[^/]*cassette[^/]*\.jsonl)$|(?:^|/)(?:\.nbtoolkit|\.config/nbtoolkit)(?:/|$)"
-)
-_OWN_GLOBS = ("nbtoolkit.toml", "*cassette*.jsonl", ".nbtoolkit", ".config/nbtoolkit")
 _PROC = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem|root|fd|map_files|auxv)(?:/|$)")
 _GLOB = re.compile(r"[*?\[]")
 _SIGNS = re.compile(r"[*?\[\]{}\\!]")
@@ -94,22 +91,6 @@ _SYSTEM = frozenset(
 _SHARED = frozenset({"/tmp", "/private/tmp"})  # noqa: S108
 # A tree with more entries isn't searched to its end; what wasn't seen isn't called clean either.
 MOST_ENTRIES = 50_000
-
-_protected: set[str] = set()
-_protected_names: set[str] = set()
-
-
-def protect(path: str) -> None:
-    """Count this file as the product's own: a cassette, a file of answers, the user's rules."""
-    folded = pattern.real(os.path.abspath(path)).casefold()  # noqa: PTH100 - realpath's partner
-    _protected.add(folded)
-    _protected_names.add(folded.rpartition("/")[2])
-
-
-def protected(path: str) -> bool:
-    """Whether a path (absolute) is one of the product's own files."""
-    folded = path.casefold()
-    return folded in _protected or _OWN_FILES.search(folded) is not None
 
 
 def resolve(path: str, base: str) -> tuple[str, str] | None:
@@ -263,14 +244,14 @@ class Places:
             or "cassette" in name
             or name.endswith(".pth")
             or not self._usual
-            or name.casefold() in _protected_names
+            or is_own_name(name)
         )
 
     def skipped_names(self, root: str) -> list[str]:
         """Globs of what a search below ``root`` leaves out; examples of .env files go with the rest."""
         folder = root.rstrip("/").casefold() + "/"
         names: list[str] = []
-        for each in (*self._folders.names, *self._files.names, *_OWN_GLOBS):
+        for each in (*self._folders.names, *self._files.names, *OWN_GLOBS):
             if each.startswith(("/", "~")):
                 path = os.path.expanduser(each)  # noqa: PTH111
                 if path.casefold().startswith(folder):
@@ -278,7 +259,9 @@ class Places:
             elif each != "*.pth":
                 names.append(f"**/{each}" if "/" in each else each)
         # These are paths, not patterns.
-        names += ["/" + _SIGNS.sub(r"\\\g<0>", each[len(folder) :]) for each in _protected if each.startswith(folder)]
+        names += [
+            "/" + _SIGNS.sub(r"\\\g<0>", each[len(folder) :]) for each in protected_files() if each.startswith(folder)
+        ]
         return names
 
     def skips(self, path: str) -> bool:

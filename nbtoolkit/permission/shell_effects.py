@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nbtoolkit.permission.own_reach import unknown_own
 from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject
 from nbtoolkit.permission.shell import Part, Word
 from nbtoolkit.permission.shell_paths import PathJudge, holds_link
@@ -98,21 +99,25 @@ class EffectJudge(PathJudge):
             return None
         argument = self.variables.argument(redirect.target)
         access: Access = "write" if redirect.writes else "read"
-        if not argument.known or any(value.pattern is not None for value in argument.values):
+        if not argument.known:
             if redirect.target.parts and redirect.target.parts[0].text == "/dev/fd" and len(redirect.target.parts) == 1:
                 # A process substitution: its commands are judged.
                 return None
-            # Where all that it can be is known, one of them may be this product's own file.
+            # What is known of it, or where it comes from, may make it this product's own file.
             known = self.path(argument, access, None, cwds)
+            own = known is not None and known.own_file
             return PathSubject(
                 kind=access,
                 text=redirect.raw,
                 safety="the file of a redirect isn't known until it runs",
-                own_file=known is not None and known.own_file,
+                own_file=own or unknown_own(argument, cwds, self.variables, self.base),
                 tool_names=WRITERS if access == "write" else READERS,
                 exact=False,
             )
         subject = self.path(argument, access, None, cwds)
+        if subject is not None and any(value.pattern is not None for value in argument.values):
+            # A glob of files that are there now; there may be others by then, of such a name in that folder.
+            subject = replace(subject, exact=False, suggestion=None)
         if subject is not None and self.tangled:
             subject = replace(subject, exact=False, effect=Effect.OTHER, suggestion=None)
         return None if subject is None else replace(subject, text=redirect.raw)

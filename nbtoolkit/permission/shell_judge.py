@@ -23,6 +23,7 @@ from nbtoolkit.permission.shell_effects import EffectJudge, unwritten
 from nbtoolkit.permission.shell_paths import Programs
 from nbtoolkit.permission.shell_values import Argument, Variables, changes_what_runs
 from nbtoolkit.permission.subject import Effect, Subject
+from nbtoolkit.permission.sweeps import Sweep, find_finds, operands_of, sweeps
 from nbtoolkit.permission.wrappers import allowed_form, unwrap
 
 if TYPE_CHECKING:
@@ -255,8 +256,10 @@ class _Judge(EffectJudge):
         forms: list[Form] = []
         scripts: list[str] = []
         reached, hidden = [0], [safety is not None]
-        found = self.look_through(args, args, forms, scripts, reached, hidden, cwds)
-        safety = safety or found
+        swept: list[Sweep] = []
+        found = self.look_through(args, args, forms, scripts, reached, hidden, swept, cwds)
+        own = self.own_reach(command, swept, cwds)
+        safety = own or safety or found
         program = args[0].static if args[0].written else None
         plain = not command.assignments and program is not None
         seen = allowed_form(args) if plain else ()
@@ -281,6 +284,7 @@ class _Judge(EffectJudge):
             text=text,
             effect=effect,
             safety=safety,
+            own_file=own is not None,
             why=why,
             suggestion=suggestion,
             allowed=allowed,
@@ -317,11 +321,13 @@ class _Judge(EffectJudge):
         scripts: list[str],
         reached: list[int],
         hidden: list[bool],
+        swept: list[Sweep],
         cwds: tuple[str, ...],
         depth: int = 0,
     ) -> str | None:
         """Every form of a command for deny and ask rules, and the first reason for a safety question."""
         forms.append(form(args))
+        swept.extend(sweeps(args))
         if not args[0].written:
             hidden[0] = True
             return danger(args, self.folders, cwds) or "the program that it runs isn't known until it runs"
@@ -337,6 +343,7 @@ class _Judge(EffectJudge):
         if inner.loose:
             reached[0] = len(whole)
             forms.extend(form(each) for each in inner.commands)
+            swept.extend(sweep for each in inner.commands for sweep in sweeps(each))
             return safety
         for name in inner.assignments:
             if changes_what_runs(name):
@@ -346,9 +353,31 @@ class _Judge(EffectJudge):
         for each in inner.commands:
             index = next((at for at, word in enumerate(whole) if word is each[0]), None)
             reached[0] = max(reached[0], len(whole) if index is None else index + 1)
-            found = self.look_through(each, whole, forms, scripts, reached, hidden, cwds, depth + 1)
+            found = self.look_through(each, whole, forms, scripts, reached, hidden, swept, cwds, depth + 1)
             safety = safety or found
         return safety
+
+    def own_reach(self, command: SimpleCommand, swept: Sequence[Sweep], cwds: tuple[str, ...]) -> str | None:
+        """Which of the product's own files it takes away or writes over, in words."""
+        if not swept:
+            return None
+        from nbtoolkit.permission.own_reach import own_reached
+
+        feeds = self.fed_by(command) if any(each.fed for each in swept) else None
+        found = (own_reached(each, cwds, self.variables, self.base, feeds) for each in swept)
+        return next((each for each in found if each is not None), None)
+
+    def fed_by(self, command: SimpleCommand) -> list[Sweep] | None:
+        """What the command before a pipe prints the names of; None where nobody knows."""
+        if command.joined not in ("|", "|&"):
+            return None
+        before = next((each for each in reversed(self.line.commands) if each.end <= command.start and each.words), None)
+        args = [self.variables.argument(word) for word in before.words] if before is not None else []
+        if args and args[0].static == "find":
+            return find_finds(args[1:])
+        if args and args[0].static in ("ls", "echo", "printf") and all(each.known for each in args):
+            return [Sweep(each) for each in operands_of(args[1:])] or [Sweep()]
+        return None
 
     def script(self, text: str, cwds: tuple[str, ...]) -> None:
         """A shell line inside the line, judged like the line."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nbtoolkit.permission.shell_braces import NUMBER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from nbtoolkit.permission.shell import Part, ShellLine, SimpleCommand, Word
 
@@ -123,6 +123,10 @@ class Variables:
     def assigned(self, name: str) -> bool:
         """Whether the line itself sets a variable."""
         return name in self._spoilt or name in self._words
+
+    def sources(self, name: str) -> Sequence[Word]:
+        """The words that the line gives a variable."""
+        return self._words.get(name, ())
 
     def spoil(self, names: Iterable[str]) -> None:
         """Count these as set to something unknown."""

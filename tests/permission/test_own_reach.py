@@ -1,0 +1,86 @@
+"""The product's own files behind git, whose index says what a command may touch."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nbtoolkit.permission.own_files import own_below, own_files_known
+from nbtoolkit.tool.bash import Bash
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def repository(project: Path) -> Path:
+    """A repository whose index holds the rules' file."""
+    if shutil.which("git") is None:
+        pytest.skip("git isn't installed")
+    shutil.rmtree(project / ".git")
+    (project / "nbtoolkit.toml").write_text("")
+    (project / "src").mkdir()
+    (project / "src" / "a.py").write_text("")
+    for words in (["init", "-q"], ["add", "nbtoolkit.toml", "src"]):
+        subprocess.run(["git", *words], cwd=project, check=True, capture_output=True)
+    return project
+
+
+CHANGES = [
+    "git checkout -- .",
+    "git checkout main",
+    "git switch main",
+    "git restore .",
+    "git restore nbtool*",
+    "git reset --hard",
+    "git stash",
+    "git pull",
+    "git merge x",
+    "git rebase main",
+    "git rm -r .",
+    "git -C src checkout .",
+    "cd src && git reset --hard HEAD~1",
+]
+LEAVES = [
+    "git checkout -b new",
+    "git checkout -- src",
+    "git checkout HEAD~1 src/a.py",
+    "git restore --staged .",
+    "git restore src",
+    "git reset",
+    "git stash list",
+    "git clean -fdx",
+    "git commit -m x",
+    "git fetch",
+]
+
+
+@pytest.mark.parametrize("command", CHANGES)
+def test_git_asks_in_bypass_before_it_changes_a_tracked_own_file(repository: Path, bench: Any, command: str) -> None:
+    assert bench("bypass").verdict(Bash(cwd=repository), command=command) == "ask"
+
+
+@pytest.mark.parametrize("command", LEAVES)
+def test_git_is_let_through_in_bypass_where_it_leaves_it_alone(repository: Path, bench: Any, command: str) -> None:
+    assert bench("bypass").verdict(Bash(cwd=repository), command=command) == "allow"
+
+
+def test_git_is_let_through_where_the_own_file_is_not_tracked(repository: Path, bench: Any) -> None:
+    subprocess.run(["git", "rm", "-q", "--cached", "nbtoolkit.toml"], cwd=repository, check=True)
+    tool = Bash(cwd=repository)
+    assert bench("bypass").verdict(tool, command="git checkout -- .") == "allow"
+    assert bench("bypass").verdict(tool, command="git clean -fd") == "ask"
+
+
+def test_known_own_files_are_found_however_many_others_there_are(project: Path) -> None:
+    for number in range(30):
+        (project / f"d{number}" / "e").mkdir(parents=True)
+    (project / "d7" / "e" / "nbtoolkit.toml").touch()
+    assert list(own_below(str(project))) == [str(project / "d7" / "e" / "nbtoolkit.toml")]
+    (project / "nbtoolkit.toml").touch()
+    assert own_files_known([str(project / "d7")]) == [str(project / "nbtoolkit.toml")]
+    assert next(own_below(str(project))) == str(project / "nbtoolkit.toml")
+    assert list(own_below(str(project / "d1"))) == []
