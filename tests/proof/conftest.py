@@ -1,0 +1,67 @@
+"""The proofs' one setting, their counts, and a kernel of their own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.proof.plan import LONG, SEED, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.environments import KernelEnvironment
+    from tests.kernel.frontend import KernelProcess
+
+HERE = Path(__file__).parent
+_plan = Plan()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each proof the time that it may take, and leave all to Linux: the faults are made with its means."""
+    for item in items:
+        if HERE not in item.path.parents:
+            continue
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(900 if LONG else 120))
+        if not sys.platform.startswith("linux"):
+            item.add_marker(pytest.mark.skip(reason="the faults are made with Linux's means"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was done."""
+    if not _plan.counts and not _plan.figures:
+        return
+    form = "long" if LONG else "short"
+    terminalreporter.section(f"proof, {form} form, NBTOOLKIT_PROOF_SEED={SEED}")
+    for kind, number in sorted(_plan.counts.items()):
+        terminalreporter.line(f"{number:>9,}  {kind}")
+    for name, text in sorted(_plan.figures.items()):
+        terminalreporter.line(f"{name}: {text}")
+
+
+@pytest.fixture(scope="session")
+def plan() -> Plan:
+    """The run's plan: how long, which seed, and what it counted."""
+    return _plan
+
+
+@pytest.fixture
+def new_kernel(newest_kernel_env: KernelEnvironment, tmp_path: Path) -> Iterator[Callable[[], KernelProcess]]:
+    """Start kernels that a test may kill."""
+    from tests.kernel.frontend import KernelProcess
+
+    kernels: list[KernelProcess] = []
+
+    def start() -> KernelProcess:
+        folder = tmp_path / f"kernel-{len(kernels)}"
+        folder.mkdir()
+        kernels.append(KernelProcess(newest_kernel_env, folder))
+        return kernels[-1]
+
+    yield start
+    for kernel in kernels:
+        kernel.stop()
