@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState, URLSource, new_id
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
+from nbtoolkit.schema.sound import sound
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.content import to_chunk
 from nbtoolkit.tool.function import FunctionTool
@@ -32,7 +33,8 @@ class ForeignTool(ToolBase):
         self.tool = tool
         self.name = name
         self.description = description or ""
-        self.input_schema = {"type": "object", "properties": {}, **json.loads(json.dumps(dict(input_schema)))}
+        given = json.loads(json.dumps(dict(input_schema)))
+        self.input_schema = sound({"type": "object", "properties": {}, **given})
 
     async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:  # noqa: ARG002
         """Ask."""

@@ -17,6 +17,7 @@ from nbtoolkit.mcp.failure import in_words
 from nbtoolkit.mcp.portal import ticking
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
+from nbtoolkit.schema.sound import sound
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
 from nbtoolkit.tool.progress import Reports
 from nbtoolkit.tool.result import ToolChunk
@@ -54,7 +55,9 @@ class MCPTool(ToolBase):
         self.definition = definition
         self.title = definition.title or (definition.annotations.title if definition.annotations else None)
         self.description = definition.description or ""
-        self.input_schema = {"type": "object", "properties": {}, "required": [], **(definition.input_schema or {})}
+        # Arguments are an object, whatever else a server says of them.
+        given = {**(definition.input_schema or {}), "type": "object"}
+        self.input_schema = sound({"type": "object", "properties": {}, "required": [], **given})
         self.output_schema: dict[str, Any] | None = definition.output_schema
         # Only what the server said: {"readOnlyHint": True, …}.
         self.annotations: dict[str, Any] = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import reprlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbtoolkit.schema.variables import NAME_OF_VARIABLE
@@ -194,7 +195,8 @@ def shown(value: Any) -> str:
             value if not isinstance(value, str) else value[: _MAX_SHOWN * 2], ensure_ascii=False, default=repr
         )
     except (ValueError, RecursionError):
-        text = repr(value)
+        # Nested as deeply as only an attack is.
+        text = reprlib.repr(value)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import re
+import reprlib
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -202,6 +203,7 @@ def _compile(schema: dict[str, Any], budget: list[int], *, trusted: bool) -> Val
         # These look into patternProperties with an engine whose time isn't bounded.
         "unevaluatedProperties": _ignored,
         "unevaluatedItems": _ignored,
+        "uniqueItems": _unique_items,
         "format": _ignored,
     }
     extend: Callable[..., Any] = validators.extend
@@ -265,6 +267,29 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
             yield from validator.descend(value, allowed, path=name)
         elif allowed is False:
             yield Refused(name)
+
+
+def _unique_items(_validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    """The library compares each with each where they aren't all of one kind."""
+    from jsonschema.exceptions import ValidationError as Refused
+
+    if wanted is True and isinstance(instance, list):
+        seen: set[Any] = set()
+        for item in instance:
+            known = len(seen)
+            seen.add(_hashable(item))
+            if len(seen) == known:
+                yield Refused(f"{reprlib.repr(item)} is there more than once")
+                return
+
+
+def _hashable(value: Any) -> Any:
+    """Equal where JSON Schema calls two values equal: 1 and 1.0 are, 1 and true aren't."""
+    if isinstance(value, dict):
+        return dict, frozenset((name, _hashable(each)) for name, each in value.items())
+    if isinstance(value, list):
+        return list, tuple(map(_hashable, value))
+    return (bool, value) if isinstance(value, bool) else value
 
 
 def _ignored(*_: Any) -> Iterator[Any]:

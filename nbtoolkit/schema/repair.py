@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from nbtoolkit.exception import ToolJSONDecodeError
 from nbtoolkit.schema.broken import BrokenError, holds, pieces
 
-__all__ = ["parse_arguments", "read_json"]
+__all__ = ["paired", "parse_arguments", "read_json"]
 
 _LANGUAGE = re.compile(r"[\w-]+(?=\s)")
 # The repair library's time grows faster than its text does.
@@ -36,6 +36,9 @@ def parse_arguments(tool_name: str, text: str) -> tuple[dict[str, Any], tuple[st
         value = from_json(text)
     except ValueError as error:
         return _repair(tool_name, text, error)
+    except TypeError:
+        # Half a surrogate pair: a text that can't be written down.
+        return parse_arguments(tool_name, paired(text))
     if isinstance(value, dict):
         return value, ()
     if value is None:
@@ -90,6 +93,8 @@ def _read(text: str, most: int) -> Any:
         return from_json(text)
     except ValueError:
         pass
+    except TypeError:
+        return _read(paired(text), most)
     if len(text) > most:
         raise BrokenError(f"with {len(text):,} characters it is too long for that")
     text = _without_fence(text)
@@ -124,12 +129,20 @@ def _clean(value: Any, depth: int = 0) -> Any:
     if depth > _MAX_DEPTH:
         raise ValueError("nested too deeply")
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return paired(value)
     if isinstance(value, list):
         return [_clean(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {_clean(key): _clean(item, depth + 1) for key, item in value.items()}
+        cleaned = {_clean(key): _clean(item, depth + 1) for key, item in value.items()}
+        if len(cleaned) < len(value):
+            raise ValueError("two names are one without the halves of characters in them")
+        return cleaned
     return value
+
+
+def paired(text: str) -> str:
+    """The text with a mark in the place of half a surrogate pair, and whole pairs as the character that they mean."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _shown(text: str) -> str:
