@@ -9,14 +9,18 @@ import asyncio
 import difflib
 import re
 import threading
+import warnings
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from nbtoolkit.exception import ToolkitWarning
 from nbtoolkit.mcp import nested, taping
+from nbtoolkit.mcp.choice import is_shown, unknown_names
 from nbtoolkit.mcp.config import HttpMCPConfig, MCPConfig, StdioMCPConfig
+from nbtoolkit.mcp.http import check_headers
 from nbtoolkit.mcp.interaction import ElicitationHandler, Interaction, SamplingHandler
 from nbtoolkit.mcp.naming import tool_names
 from nbtoolkit.mcp.oauth import SignInHandler
@@ -51,6 +55,8 @@ class _Live:
         self.tools: dict[str, MCPTool] = {}
         self.listed: list[MCPTool] | None = None
         self.edition = -1
+        # What the choice of tools names that the server doesn't have, as it was last told.
+        self.fault = ""
         self.changes: list[DefinitionChange] = []
 
     def __copy__(self) -> _Live:
@@ -137,6 +143,8 @@ class MCPClient(BaseModel):
             )
         if self.mcp_config.type == "stdio_mcp" and not self.is_stateful:
             raise ValueError("STDIO MCP must be stateful (is_stateful=True).")
+        if self.mcp_config.type == "http_mcp" and self.mcp_config.headers:
+            check_headers(self.mcp_config.headers, "The configuration's header")
         both = set(self.enable_tools or ()) & set(self.disable_tools or ())
         if both:
             raise ValueError(f"The tools in enable_tools and disable_tools should not overlap, but got {both}.")
@@ -193,11 +201,9 @@ class MCPClient(BaseModel):
         A call under way keeps those it started with. MCP's own headers always win. ValueError for a client that isn't
         streamable HTTP, an illegal header, and one that the HTTP layer owns.
         """
-        from nbtoolkit.mcp.http import check_runtime_headers
-
         if self.mcp_config.transport != "http":
             raise ValueError("Runtime headers require a Streamable HTTP MCP client.")
-        self._connection.headers.runtime = check_runtime_headers(headers)
+        self._connection.headers.runtime = check_headers(headers, "Runtime header")
 
     # -------------------------------------------------------------------------------------------------- the tools
     async def list_tools(self, refresh: bool = False) -> list[MCPTool]:
@@ -210,7 +216,31 @@ class MCPClient(BaseModel):
             tools = self._tools
             definitions = await (tools() if tape is None else tape.tools(self, tools))
             self._take(definitions, connection.edition)
+            if (fault := self._unknown()) != live.fault:
+                live.fault = fault
+                if fault:
+                    warnings.warn(f"{fault} See enable_tools and disable_tools.", ToolkitWarning, stacklevel=2)
         return list(live.listed or ())
+
+    async def check_choice(self) -> None:
+        """ValueError for what ``enable_tools`` and ``disable_tools`` name and the server doesn't have, with the nearest.
+
+        ``list_tools`` only warns of it, once: a server may get such a tool later.
+        """
+        if self.enable_tools is None and self.disable_tools is None:
+            return
+        with warnings.catch_warnings():
+            # Said by the error.
+            warnings.simplefilter("ignore", ToolkitWarning)
+            await self.list_tools()
+        if fault := self._unknown():
+            raise ValueError(fault)
+
+    def _unknown(self) -> str:
+        if self.enable_tools is None and self.disable_tools is None:
+            return ""
+        names = {own: tool.name for own, tool in self._live.tools.items()}
+        return unknown_names(self.name, names, self.enable_tools, self.disable_tools)
 
     async def _tools(self) -> list[mcp_types.Tool]:
         return await self._run(self._connection.tools())
@@ -249,16 +279,13 @@ class MCPClient(BaseModel):
                 if held is not None and held.definition_hash != made.definition_hash:
                     changes.append(DefinitionChange(self.name, made.name, held, made))
             live.tools = tools
-            live.listed = [tool for name, tool in tools.items() if self._shown(name)]
+            live.listed = [
+                tool for name, tool in tools.items() if is_shown(name, tool.name, self.enable_tools, self.disable_tools)
+            ]
             live.edition = edition
             live.changes.extend(changes)
         for change in changes:
             tell(self, change)
-
-    def _shown(self, name: str) -> bool:
-        if self.enable_tools is not None and name not in self.enable_tools:
-            return False
-        return self.disable_tools is None or name not in self.disable_tools
 
     async def call_raw(
         self,

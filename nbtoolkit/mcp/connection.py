@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtoolkit.exception import MCPConnectionError, MCPDefinitionError
+from nbtoolkit.mcp import failure
 from nbtoolkit.mcp.failure import explain, is_closed, is_lost_session
 from nbtoolkit.mcp.http import Headers, snapshot
 from nbtoolkit.mcp.logs import ServerLog
@@ -123,7 +124,7 @@ class Connection:
             if not self.wanted:
                 raise MCPConnectionError(
                     f"The MCP client '{self.name}' is stateful, but not connected. Connect it with "
-                    f"'await client.connect()' first, or in a notebook with '%toolkit mcp restart {self.name}'."
+                    f"'await client.connect()' first{failure.restart_hint(self.name)}."
                 )
             self.log.note("starting again")
             return await self._open()

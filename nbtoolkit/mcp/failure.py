@@ -9,11 +9,11 @@ from nbtoolkit.exception import MCPConnectionError
 from nbtoolkit.mcp.process import describe_exit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from nbtoolkit.mcp.session import Session
 
-__all__ = ["explain", "in_words", "is_closed", "is_lost_session"]
+__all__ = ["explain", "in_words", "is_closed", "is_lost_session", "no_hint", "restart_hint"]
 
 # How much of a server's last words goes into an error.
 TAIL_LINES = 8
@@ -26,6 +26,15 @@ _STATUS = {
     405: "that path doesn't take MCP messages; many servers serve /mcp, older ones /sse",
     429: "it is asked too often; wait before the next try",
 }
+
+
+def no_hint(name: str) -> str:  # noqa: ARG001 - a host's looks at it
+    """Nothing beside Python."""
+    return ""
+
+
+# How a server is to be had again beside Python, to be put after "… first"; a host that has a way puts itself here.
+restart_hint: Callable[[str], str] = no_hint
 
 
 def leaves(error: BaseException | None) -> Iterator[BaseException]:

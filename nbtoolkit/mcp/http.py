@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.mcp.config import HttpMCPConfig
 
-__all__ = ["Headers", "check_runtime_headers", "http_streams"]
+__all__ = ["Headers", "check_headers", "http_streams"]
 
 # A header's name is a token of RFC 9110; a value may hold anything visible, blanks and tabs, but no line's end.
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -25,17 +25,17 @@ _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _OWNED = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
-def check_runtime_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """A copy of the map, or the ValueError that says which header can't be."""
+def check_headers(headers: Mapping[str, str], what: str) -> dict[str, str]:
+    """A copy of the map, or the ValueError that says which header can't be; ``what`` begins it."""
     given: Any = headers
     if not isinstance(given, Mapping):
-        raise ValueError(f"Runtime headers must be a dict of names and values, but got {headers!r}.")  # noqa: TRY004 - one kind of error for all
+        raise ValueError(f"{what}s must be a dict of names and values, but got {headers!r}.")  # noqa: TRY004 - one kind of error for all
     for name, value in given.items():
         good = isinstance(name, str) and isinstance(value, str)
         if not good or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise ValueError(f"Runtime header {name!r} is invalid.")
+            raise ValueError(f"{what} {name!r} is invalid.")
         if name.lower() in _OWNED:
-            raise ValueError(f"Runtime header {name!r} is owned by the HTTP layer.")
+            raise ValueError(f"{what} {name!r} is owned by the HTTP layer.")
     return dict(given)
 
 

@@ -21,7 +21,7 @@ from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig, hidden_args, hid
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["ConfigFileError", "PlannedServer", "find_configs", "plan_server", "read_config"]
+__all__ = ["ConfigFileError", "PlannedServer", "find_configs", "first_fault", "plan_server", "read_config"]
 
 # A configuration is small; anything larger is something else.
 FILE_LIMIT = 1024 * 1024
@@ -40,7 +40,8 @@ class PlannedServer:
     """A server that a file tells of.
 
     ``client`` is None where ``problem`` says why it can't be had. ``preview`` is what would be started or reached, with
-    variables by name and without values; ``notes`` tell what of the entry isn't taken over.
+    variables by name and without values; ``notes`` tell what of the entry isn't taken over. ``disabled`` is an entry that
+    the file itself switches off.
     """
 
     name: str
@@ -48,20 +49,29 @@ class PlannedServer:
     preview: str
     client: MCPClient | None
     problem: str | None = None
+    disabled: bool = False
     notes: tuple[str, ...] = ()
 
 
 def find_configs(folder: str | Path = ".") -> list[Path]:
     """The configuration files there are for this folder: its own and those of the folders above, then the user's."""
-    here, home = Path(folder).resolve(), Path.home()
+    here, home = Path(folder).resolve(), _home()
     found: list[Path] = []
     for place in (here, *here.parents):
         found += [place / name for name in (".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json")]
         found.append(place / ".jupyter" / "mcp_settings.json")
         if place == home or (place / ".git").exists():
             break
-    found += [home / ".cursor" / "mcp.json", home / ".jupyter" / "mcp_settings.json", _claude_desktop(home)]
+    if home is not None:
+        found += [home / ".cursor" / "mcp.json", home / ".jupyter" / "mcp_settings.json", _claude_desktop(home)]
     return [path for path in dict.fromkeys(found) if path.is_file()]
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
 
 
 def _claude_desktop(home: Path) -> Path:
@@ -78,7 +88,7 @@ def read_config(path: str | Path, environment: Mapping[str, str] | None = None) 
     """The servers of a file, each with a client that isn't connected, or the reason why not.
 
     ``${VAR}``, ``${VAR:-default}`` and ``${env:VAR}`` are taken from the environment, ``${workspaceFolder}`` is the
-    folder that the file belongs to.
+    folder that the file belongs to, anywhere in a text; ``~/`` begins a command or a folder.
     """
     file = Path(path).expanduser().absolute()
     variables = _Variables(os.environ if environment is None else environment, file)
@@ -95,16 +105,32 @@ def read_config(path: str | Path, environment: Mapping[str, str] | None = None) 
 def _load(file: Path) -> Any:
     try:
         if file.stat().st_size > FILE_LIMIT:
-            raise ConfigFileError(f"{file} is larger than any configuration ({file.stat().st_size:,} bytes).")
+            raise ConfigFileError(f"{_shown(file)} is larger than any configuration ({file.stat().st_size:,} bytes).")
         text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ConfigFileError(f"{file} can't be read: {error.strerror or error}.") from error
+        raise ConfigFileError(f"{_shown(file)} can't be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise ConfigFileError(f"{file} is no UTF-8 text.") from error
+        raise ConfigFileError(f"{_shown(file)} is no UTF-8 text.") from error
     try:
         return json.loads(_without_comments(text))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ConfigFileError(f"{file} is no JSON: {error}.") from error
+        raise ConfigFileError(f"{_shown(file)} is no JSON: {error}.") from error
+
+
+def _shown(file: Path) -> str:
+    """The file as a person names it: from here, or from home."""
+    for base, before in ((Path.cwd(), ""), (_home(), "~/")):
+        # What lies below the root lies nowhere in particular.
+        if base is not None and len(base.parts) > 1 and file.is_relative_to(base):
+            return f"{before}{file.relative_to(base).as_posix()}"
+    return str(file)
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
 
 
 # A string, a comment of either kind, or a comma before a closing bracket.
@@ -135,7 +161,7 @@ def _entries(data: Any, file: Path) -> Iterator[tuple[str, Any]]:
             yield from listed.items()
             return
     raise ConfigFileError(
-        f"{file} holds no MCP servers: expected an object with 'mcpServers' (.mcp.json, Claude desktop, Cursor), "
+        f"{_shown(file)} holds no MCP servers: expected an object with 'mcpServers' (.mcp.json, Claude desktop, Cursor), "
         "'servers' (VS Code) or 'mcp_servers' (jupyter-ai)."
     )
 
@@ -149,7 +175,7 @@ class _Variables:
         folder = file.parent
         # .vscode/mcp.json belongs to the folder above.
         workspace = folder.parent if folder.name in {".vscode", ".cursor", ".jupyter"} else folder
-        self.own = {"workspaceFolder": str(workspace), "userHome": str(Path.home()), "pathSeparator": os.sep}
+        self.own = {"workspaceFolder": str(workspace), "userHome": str(_home() or "~"), "pathSeparator": os.sep}
         self.folder = workspace
 
     def expand(self, text: str) -> str:
@@ -185,7 +211,7 @@ def _plan(name: str, entry: Any, file: Path, variables: _Variables, taken: set[s
     safe = _name(name, taken)
     if safe != name:
         notes.append(f"called {safe!r} here, since providers refuse {name!r}")
-    preview, client, problem = "", None, None
+    preview, client, problem, disabled = "", None, None, False
     try:
         if not isinstance(entry, dict):
             raise _Problem(f"its entry is {entry!r:.80}, not an object")
@@ -193,17 +219,19 @@ def _plan(name: str, entry: Any, file: Path, variables: _Variables, taken: set[s
         if left:
             notes.append(f"not taken over: {', '.join(left)}")
         preview = _preview(entry)
-        if entry.get("disabled") is True:
+        disabled = entry.get("disabled") is True
+        if disabled:
             raise _Problem("it is disabled in the file")
         client = MCPClient(name=safe, is_stateful=True, mcp_config=_config(entry, variables))
     except _Problem as error:
         problem = str(error)
     except ValueError as error:
-        problem = f"its entry doesn't fit: {_first_line(error)}"
-    return PlannedServer(safe, file, preview, client, problem, tuple(notes))
+        problem = f"its entry doesn't fit: {first_fault(error)}"
+    return PlannedServer(safe, file, preview, client, problem, disabled, tuple(notes))
 
 
-def _first_line(error: ValueError) -> str:
+def first_fault(error: ValueError) -> str:
+    """What is wrong with a configuration, without what was put into it."""
     faults = getattr(error, "errors", None)
     if faults is None:
         return str(error)
@@ -224,7 +252,10 @@ def _config(entry: dict[str, Any], variables: _Variables) -> StdioMCPConfig | Ht
     kind = entry.get("type") or entry.get("transport")
     url = entry.get("url") or entry.get("serverUrl")
     if isinstance(url, str):
-        config = HttpMCPConfig(url=variables.expand(url), headers=_pairs(entry.get("headers"), variables) or None)
+        address = variables.expand(url)
+        if not address.casefold().startswith(("http://", "https://")):
+            raise _Problem(f"its url begins with {address.partition(':')[0]!r}, not with http:// or https://")
+        config = HttpMCPConfig(url=address, headers=_pairs(entry.get("headers"), variables) or None)
         if kind == "sse" and config.transport != "sse":
             raise _Problem("it speaks SSE, which is only known by a path that ends in /sse")
         return config
@@ -234,12 +265,12 @@ def _config(entry: dict[str, Any], variables: _Variables) -> StdioMCPConfig | Ht
     args = entry.get("args") or []
     if not isinstance(args, list) or not all(isinstance(each, str) for each in args):
         raise _Problem("its args are no list of texts")
-    cwd = entry.get("cwd")
+    cwd, expanded = entry.get("cwd"), variables.expand(command)
     return StdioMCPConfig(
-        command=variables.expand(command),
+        command=str(Path(expanded).expanduser()) if expanded.startswith("~/") else expanded,
         args=[variables.expand(each) for each in args],
         env=_pairs(entry.get("env"), variables) or None,
-        cwd=variables.folder / variables.expand(cwd) if isinstance(cwd, str) else None,
+        cwd=variables.folder / Path(variables.expand(cwd)).expanduser() if isinstance(cwd, str) else None,
     )
 
 

@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -63,7 +64,13 @@ class _Watched(asyncio.subprocess.SubprocessStreamProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit=LINE_LIMIT, loop=loop)
         self.exited = asyncio.Event()
+        self.deaf = asyncio.Event()
         self._own_loop = loop
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        super().pipe_connection_lost(fd, exc)
+        if fd == 0:
+            self.deaf.set()
 
     def process_exited(self) -> None:
         super().process_exited()
@@ -87,8 +94,6 @@ class ServerProcess:
         self.fault = ""
         # It left by itself, before anybody asked it to.
         self.died = False
-        # It took no message any more.
-        self.deaf = False
         self.stopping = False
         self.ended = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
@@ -109,7 +114,7 @@ class ServerProcess:
     async def streams(self) -> AsyncIterator[Any]:
         """Start the process and give the SDK's pair of message streams."""
         process = await self._start()
-        listening = asyncio.create_task(self._listen(process))
+        listening = asyncio.gather(self._listen(process), self._until_deaf())
         try:
             yield _Incoming(self, process), _Outgoing(self, process)
         finally:
@@ -137,7 +142,7 @@ class ServerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=self.config.cwd,
+            cwd=_folder(self.config),
             env=environment,
             start_new_session=True,
         )
@@ -149,8 +154,22 @@ class ServerProcess:
     async def over(self) -> None:
         """Its stdout has ended: the session is told, with the exit code where there is one."""
         if not self.stopping:
-            self.died = await self._reap(REAP_SECONDS) and not self.stopping
+            await self._gone("it closed its stdout, though its process goes on")
         self.ended.set()
+
+    async def _until_deaf(self) -> None:
+        """A server that has closed its stdin takes no message any more, so it is over too."""
+        assert self._watched is not None
+        await self._watched.deaf.wait()
+        if not self.stopping and not self.ended.is_set():
+            await self._gone("it closed its stdin, though its process goes on, so it hears no more")
+            self.ended.set()
+
+    async def _gone(self, still_there: str) -> None:
+        """Whether it has ended, or what it did if it goes on."""
+        self.died = await self._reap(REAP_SECONDS) and not self.stopping
+        if not self.died and not self.stopping:
+            self.fault = self.fault or still_there
 
     def note_garbage(self, line: bytes) -> bool:
         """Keep what isn't a message; False when this can't be a server."""
@@ -172,15 +191,17 @@ class ServerProcess:
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         """End the process: stdin closed, a grace, SIGTERM to its group, SIGKILL to all that carries its mark."""
-        if not self.stopping and not self.died and self.deaf:
+        if not self.ended.is_set() and self._watched is not None and self._watched.deaf.is_set():
             # A message to it failed before its stdout was seen to end, which would have told why.
-            self.died = await self._reap(REAP_SECONDS)
+            await self._gone("it closed its stdin, though its process goes on, so it hears no more")
         self.stopping = True
         assert process.stdin is not None
         process.stdin.close()
         # A server that is stuck in writing doesn't see that its stdin has ended.
         draining = asyncio.create_task(_drain(process))
-        if not await self._reap(GRACE_SECONDS if not hurry.is_set() else HURRY_SECONDS):
+        # One that has lost its way to us doesn't see that its stdin has ended.
+        patient = not hurry.is_set() and not self.fault
+        if not await self._reap(GRACE_SECONDS if patient else HURRY_SECONDS):
             self.signal(signal.SIGTERM)
             await self._reap(TERM_SECONDS if not hurry.is_set() else HURRY_SECONDS)
         # Also after a clean exit: what it forked may be there still.
@@ -233,7 +254,7 @@ async def sdk_streams(config: StdioMCPConfig, log: ServerLog) -> AsyncIterator[A
         command=find_command(config),
         args=config.args or [],
         env=config.env,
-        cwd=config.cwd,
+        cwd=_folder(config),
         encoding_error_handler=config.encoding_error_handler,
     )
     log.begin(f"started: {config.describe()}")
@@ -336,8 +357,10 @@ class _Outgoing(_Stream):
                 raise ConnectionResetError
             self.stdin.write(text.encode("utf-8", self.server.config.encoding_error_handler) + b"\n")
             await self.stdin.drain()
+            if self.stdin.is_closing():
+                # It was lost with this message.
+                raise ConnectionResetError
         except (ConnectionError, RuntimeError) as error:
-            self.server.deaf = True
             raise anyio.BrokenResourceError from error
 
 
@@ -353,24 +376,34 @@ def describe_exit(code: int | None) -> str:
     return f"exit code {code}"
 
 
+def _folder(config: StdioMCPConfig) -> Path | None:
+    return None if config.cwd is None else Path(config.cwd).expanduser()
+
+
 def find_command(config: StdioMCPConfig) -> str:
     """The program to start; FileNotFoundError names what is near.
 
     Looked for on PATH, then beside the kernel's own interpreter: what ``%pip install`` brought lies there, and that
     folder is often not on the PATH of a kernel.
     """
-    if config.cwd is not None and not Path(config.cwd).is_dir():
+    if (folder := _folder(config)) is not None and not folder.is_dir():
         raise NotADirectoryError(f"there is no folder {str(config.cwd)!r} to start it in")
+    if config.command.startswith("~"):
+        config = config.model_copy(update={"command": str(Path(config.command).expanduser())})
     path = (config.env or {}).get("PATH", os.environ.get("PATH", os.defpath))
     beside = str(Path(sys.executable).parent)
-    if config.cwd is not None and os.sep in config.command and not Path(config.command).is_absolute():
-        return str(Path(config.cwd) / config.command)
+    if folder is not None and os.sep in config.command and not Path(config.command).is_absolute():
+        return str(folder / config.command)
     found = shutil.which(config.command, path=path) or shutil.which(config.command, path=beside)
     if found is None and Path(config.command).is_file():
         raise PermissionError(f"{config.command!r} is a file, but no program that may be run")
     if found is None:
         raise FileNotFoundError(_not_found(config.command, [*path.split(os.pathsep), beside]))
     return found
+
+
+# A host with a port, or one with a path behind it.
+_ADDRESS = re.compile(r"[\w-]+(\.[\w-]+)*(:\d+)(/|$)|[\w-]+(\.[\w-]+)*\.[a-z]{2,}/")
 
 
 def _not_found(command: str, folders: list[str]) -> str:
@@ -382,6 +415,8 @@ def _not_found(command: str, folders: list[str]) -> str:
             names.update(entry.name for entry in Path(folder).iterdir())
     near = difflib.get_close_matches(command, names, n=3, cutoff=0.75)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    if _ADDRESS.match(command):
+        hint = " The address of a server begins with http:// or https://."
     return f"there is no program {command!r} on PATH or beside {Path(sys.executable).name!r}.{hint}"
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
+from nbtoolkit.mcp import failure
 from nbtoolkit.notebook import cassettes, chat, logs, offers, questions, scheduling, servers, serving, skills
 from nbtoolkit.notebook.actions import ACTIONS
+from nbtoolkit.notebook.attaching import restart_hint
 from nbtoolkit.notebook.command import CommandError, parse
 from nbtoolkit.notebook.completion import Matcher
 from nbtoolkit.notebook.grammar import SPECS
@@ -32,6 +34,8 @@ __all__ = ["ToolkitMagics", "register", "unregister"]
 # These enter their subcommands into the table when they are imported.
 _HOLDERS = (cassettes, chat, logs, offers, questions, servers, serving, skills)
 _MAGIC = re.compile(r"%%?toolkit\b")
+# What IPython makes of a line behind `!`.
+_SHELLED = re.compile(r"\bget_ipython\(\)\.(?:system|getoutput)\(['\"]\s*%{0,2}toolkit\b")
 
 
 @magics_class
@@ -65,6 +69,7 @@ def register(shell: InteractiveShell, get_toolkit: Callable[[], Toolkit]) -> Non
         shell.Completer.custom_matchers.append(Matcher(shell, get_toolkit))
     shell.input_transformers_post.append(no_magic_in_expressions)
     _stop_overtaking = scheduling.overtake(questions.overtaking)
+    failure.restart_hint = restart_hint(get_toolkit)
 
 
 def unregister(shell: InteractiveShell) -> None:
@@ -73,6 +78,7 @@ def unregister(shell: InteractiveShell) -> None:
     if _stop_overtaking is not None:
         _stop_overtaking()
         _stop_overtaking = None
+    failure.restart_hint = failure.no_hint
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("toolkit", None)
     if shell.Completer is not None:
@@ -84,6 +90,8 @@ def unregister(shell: InteractiveShell) -> None:
 
 def no_magic_in_expressions(lines: list[str]) -> list[str]:
     """Say what to write where ``%toolkit`` stands inside an expression; runs after IPython turned magics to Python."""
+    if any(_SHELLED.search(line) for line in lines):
+        raise CommandError("a line behind ! goes to the shell, which knows no toolkit; write %toolkit without the !")
     if any(_MAGIC.search(line) for line in lines):
         try:
             compile("".join(lines), "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

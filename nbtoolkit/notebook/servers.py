@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
 from nbtoolkit.notebook import render
 from nbtoolkit.notebook.actions import action
-from nbtoolkit.notebook.attaching import attach, stored
+from nbtoolkit.notebook.attaching import attach, attached, stored
 from nbtoolkit.notebook.command import CommandError
+from nbtoolkit.notebook.server_words import server_of
 from nbtoolkit.notebook.session import Session, mistakes, one_of
 from nbtoolkit.notebook.text import (
     bounded,
@@ -30,7 +30,7 @@ from nbtoolkit.redact import redact
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nbtoolkit.mcp import HttpMCPConfig, MCPClient, StdioMCPConfig
+    from nbtoolkit.mcp import MCPClient
     from nbtoolkit.mcp.imports import PlannedServer
     from nbtoolkit.notebook.command import Command
 
@@ -45,64 +45,10 @@ LINE_LIMIT = 200
 @action("mcp add")
 def add_server(session: Session, command: Command) -> None:
     """Attach a server and show its tools; it takes the place of one of that name."""
-    from nbtoolkit.mcp import MCPClient
-
-    name, *words = (word.expand(session.evaluate) for word in command.words)
-    timeout = command.option("--timeout", session.evaluate)
     with mistakes():
-        client = MCPClient(
-            name=name,
-            is_stateful=not command.has("--stateless"),
-            mcp_config=_config(session, command, words),
-            enable_tools=_names(command, "--enable"),
-            disable_tools=_names(command, "--disable"),
-            execution_timeout=None if timeout is None else _seconds(timeout),
-            trust_annotations=command.has("--trust"),
-        )
-    with mistakes():
+        client = server_of(session, command)
         attach(session.toolkit, client)
     _show_tools(session, client)
-
-
-def _config(session: Session, command: Command, words: list[str]) -> StdioMCPConfig | HttpMCPConfig:
-    from nbtoolkit.mcp import HttpMCPConfig, StdioMCPConfig
-
-    target, *args = words
-    headers, env = _pairs(session, command, "--header"), _pairs(session, command, "--env")
-    if target.casefold().startswith(("http://", "https://")):
-        if args:
-            raise CommandError(f"{args[0]!r} is too much behind a URL; expected {command.spec.usage}")
-        if env:
-            raise CommandError("--env is for a server that is started by a command; a URL takes --header KEY=VALUE")
-        return HttpMCPConfig(url=target, headers=headers or None)
-    if headers:
-        raise CommandError("--header is for a URL; a command takes --env KEY=VALUE")
-    return StdioMCPConfig(command=target, args=args, env=env or None)
-
-
-def _pairs(session: Session, command: Command, option: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for word in command.options.get(option, ()):
-        pair = word.key_and_value()
-        if pair is None:
-            # The word itself stays out of the message: it may be a secret.
-            raise CommandError(f"{option} expects KEY=VALUE, as in {option} Authorization=$token")
-        pairs[pair[0]] = pair[1].expand(session.evaluate)
-    return pairs
-
-
-def _names(command: Command, option: str) -> list[str] | None:
-    words = command.options.get(option)
-    if words is None:
-        return None
-    return [name for word in words for name in word.text.split(",") if name]
-
-
-def _seconds(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        if (seconds := float(text)) > 0:
-            return seconds
-    raise CommandError(f"--timeout expects seconds, more than 0, but got {text!r}")
 
 
 @action("mcp import")
@@ -130,20 +76,27 @@ def import_servers(session: Session, command: Command) -> None:
 
 
 def _start(session: Session, planned: Sequence[PlannedServer]) -> None:
-    faults: list[CommandError] = []
+    faults: list[str] = []
     for server in planned:
         if server.client is None:
+            if server.disabled:
+                session.say(f"{server.name} isn't started: {server.problem}.")
+            else:
+                faults.append(f"The MCP server {server.name!r} can't be started: {server.problem}")
             continue
         try:
             with mistakes():
                 attach(session.toolkit, server.client)
         except CommandError as fault:
             # One server that can't start costs its own tools, not the others'.
-            faults.append(fault)
+            faults.append("\n".join(filter(None, [str(fault), fault.more])))
         else:
             _show_tools(session, server.client)
+    if len(faults) == 1:
+        said, _, more = faults[0].partition("\n")
+        raise CommandError(said, more)
     if faults:
-        raise CommandError(" ".join(map(str, faults)), "\n".join(fault.more for fault in faults if fault.more))
+        raise CommandError(f"{len(faults)} of {count(len(planned), 'server')} aren't started:", "\n".join(faults))
 
 
 def _planned_table(planned: Sequence[PlannedServer]) -> Mapping[str, str]:
@@ -174,7 +127,7 @@ def list_servers(session: Session, command: Command) -> None:  # noqa: ARG001 - 
     """The servers."""
     with mistakes():
         waiting = stored(session.toolkit).values()
-    session.show(render.servers_table(session.toolkit.mcps, waiting))
+    session.show(render.servers_table(list(attached(session.toolkit).values()), waiting))
 
 
 @action("mcp tools")
@@ -208,7 +161,9 @@ def restart_server(session: Session, command: Command) -> None:
 def remove_server(session: Session, command: Command) -> None:
     """Close a server and take its tools out."""
     client = session.server(command.words[0].text, start=False)
+    alone = [tool.name for group in session.toolkit.tool_groups for tool in group.tools if tool.mcp_name == client.name]
     with mistakes():
         hooks.drive(client.close())
-        session.toolkit.remove_tool_sync(client.name)
+        here = any(each is client for each in session.toolkit.mcps)
+        session.toolkit.remove_tool_sync(client.name if here else alone)
     session.say(f"Closed and removed the server {client.name}.")

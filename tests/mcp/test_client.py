@@ -126,6 +126,13 @@ def test_the_http_layers_own_headers_are_refused(name: str) -> None:
         asyncio.run(client.set_runtime_headers({"X-Good": "1", name: "x"}))
 
 
+@pytest.mark.parametrize(("name", "said"), [("Host", "owned by the HTTP layer"), ("bad name", "invalid")])
+def test_a_configuration_holds_no_header_that_could_not_be_sent(name: str, said: str) -> None:
+    config = HttpMCPConfig(url="https://a.example/mcp", headers={name: "x"})
+    with pytest.raises(ValueError, match=rf"^The configuration's header '{name}' is {said}\.$"):
+        MCPClient(name="a", is_stateful=True, mcp_config=config)
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("bad name", "x"), ("", "x"), ("X", "a\r\nY: b"), ("X", "a\nb"), ("Ü", "x"), ("X", "\x00")]
 )

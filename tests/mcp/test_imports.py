@@ -72,6 +72,16 @@ def test_variables_come_from_the_environment_with_defaults_as_a_shell_has_them(t
     server = one(tmp_path, entry, SET="value", EMPTY="")
     assert stdio(server).command == "python"
     assert stdio(server).args == ["value", "filled", "value", "", f"{tmp_path}/x", "$SET"]
+    middle = {"url": "${U}/a/${V:-b}/${env:W}", "headers": {"X": "Bearer ${T}, ${T}"}}
+    server = one(tmp_path, middle, U="https://h", W="w", T="t")
+    assert server.client is not None
+    assert server.client.mcp_config == HttpMCPConfig(url="https://h/a/b/w", headers={"X": "Bearer t, t"})
+    [server] = read_config(
+        written(tmp_path, "2.json", {"mcpServers": {"x": {"command": "~/s", "args": ["~/d"], "cwd": "~/c"}}})
+    )
+    assert (stdio(server).command, stdio(server).args) == (str(Path.home() / "s"), ["~/d"])
+    assert stdio(server).cwd == Path.home() / "c"
+    server = one(tmp_path, entry, SET="value", EMPTY="")
     assert "value" not in server.preview
     assert "${SET}" in server.preview
 
@@ -91,7 +101,9 @@ def test_a_variable_that_is_not_set_is_the_problem_of_that_server_alone(tmp_path
         ({}, "neither a command nor a url"),
         ({"command": "a", "args": "b"}, "no list of texts"),
         ({"command": "a", "disabled": True}, "disabled in the file"),
-        ({"url": "ftp://a"}, "doesn't fit"),
+        ({"url": "ftp://a"}, "begins with 'ftp', not with http:// or https://"),
+        ({"url": "http://"}, "doesn't fit"),
+        ({"url": "http://a/mcp", "headers": {"Host": "b"}}, "header 'Host' is owned by the HTTP layer"),
         ({"type": "sse", "url": "https://a.example/events"}, "SSE"),
         ({"command": "a", "env": {"K": "${input:key}"}}, "only VS Code can ask"),
     ],
@@ -143,9 +155,16 @@ def test_a_file_without_servers_says_what_was_expected(tmp_path: Path, text: str
         read_config(written(tmp_path, "x.json", text))
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigFileError, match=r"absent\.json can't be read"):
-        read_config(tmp_path / "absent.json")
+def test_a_file_that_is_not_there_is_named_from_here_or_from_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir("/")
+    with pytest.raises(ConfigFileError, match=r"^~/a/absent\.json can't be read"):
+        read_config("~/a/absent.json")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigFileError, match=r"^a/absent\.json can't be read"):
+        read_config(tmp_path / "a" / "absent.json")
 
 
 def test_the_files_around_a_notebook_are_found_up_to_its_repository(

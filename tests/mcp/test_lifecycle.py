@@ -98,6 +98,19 @@ def test_a_server_that_took_no_message_before_it_ended_is_said_to_have_ended(tmp
     assert server.exit_code == 4
 
 
+@pytest.mark.parametrize(("descriptor", "name"), [(0, "stdin"), (1, "stdout")])
+def test_a_server_that_goes_on_without_its_stdin_or_stdout_is_over_and_the_error_says_which(
+    descriptor: int, name: str
+) -> None:
+    async def scenario() -> None:
+        config = StdioMCPConfig(command=sys.executable, args=["-S", str(PLAIN.with_name("deaf.py")), str(descriptor)])
+        async with MCPClient(name="deaf", is_stateful=True, mcp_config=config) as client:
+            answers = [await use(client, "close") for _ in range(1 if descriptor else 2)]
+            assert f"'deaf' has ended: it closed its {name}, though its process goes on" in said(answers[-1])
+
+    asyncio.run(scenario())
+
+
 def test_a_signal_that_ended_a_server_is_named() -> None:
     async def scenario() -> None:
         async with attached() as client:

@@ -13,6 +13,7 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
+from nbtoolkit.exception import ToolkitWarning
 from nbtoolkit.mcp.content import to_chunk
 from nbtoolkit.mcp.naming import tool_names
 from nbtoolkit.mcp.tool import MCPTool
@@ -130,6 +131,21 @@ def test_only_enabled_tools_are_shown_and_disabled_ones_are_not() -> None:
             assert [tool.name for tool in await client.list_tools()] == ["mcp__plain__echo", "mcp__plain__die"]
         async with attached(disable_tools=["die"]) as client:
             assert "mcp__plain__die" not in [tool.name for tool in await client.list_tools()]
+        # Our names will do as well.
+        async with attached(enable_tools=["mcp__plain__echo", "die"], disable_tools=["mcp__plain__die"]) as client:
+            assert [tool.name for tool in await client.list_tools()] == ["mcp__plain__echo"]
+
+    asyncio.run(scenario())
+
+
+def test_a_choice_that_the_server_does_not_have_is_told_once_with_the_nearest() -> None:
+    async def scenario() -> None:
+        async with attached(enable_tools=["Ecko", "die"]) as client:
+            with pytest.warns(ToolkitWarning, match=r"has no tool 'Ecko', did you mean 'echo'\?\. See enable_tools"):
+                assert len(await client.list_tools()) == 1
+            await client.list_tools(refresh=True)
+            with pytest.raises(ValueError, match="no tool 'Ecko'"):
+                await client.check_choice()
 
     asyncio.run(scenario())
 

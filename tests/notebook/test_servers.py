@@ -1,0 +1,110 @@
+"""What the lines of ``%toolkit mcp`` say of servers: their words, their choice of tools, and servers by the way."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nbtoolkit import hooks
+from nbtoolkit.mcp import HttpMCPConfig, MCPClient, StdioMCPConfig
+from nbtoolkit.notebook.command import parse
+from nbtoolkit.notebook.grammar import SPECS
+from nbtoolkit.notebook.server_words import server_of
+from nbtoolkit.notebook.session import Session
+from tests.notebook.test_magics import PLAIN, desk
+
+if TYPE_CHECKING:
+    from tests.notebook.test_magics import Desk
+
+__all__ = ["desk"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("x ftp://localhost/mcp", "an MCP server is reached at a URL with http:// or https://, not ftp://, or started"),
+        ("x http://", "'http://' doesn't do as a URL: url: "),
+        ("x https://localhost/mcp --header Host=b", "The configuration's header 'Host' is owned by the HTTP layer."),
+        ("x https://$hots/mcp", "the notebook has no variable 'hots'; did you mean 'host'?"),
+        ("x run ${NOT_SET_HERE}/y", "${NOT_SET_HERE}: neither the notebook nor the environment has 'NOT_SET_HERE'"),
+        ("x localhost:8000/mcp", "The MCP server 'x' can't be reached (localhost:8000/mcp): there is no program"),
+    ],
+)
+def test_what_can_be_no_server_is_one_line(desk: Desk, line: str, said: str) -> None:
+    desk.shell.user_ns["host"] = "localhost"
+    assert desk.fault(f"%toolkit mcp add {line}").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("line", "config"),
+    [
+        ("${base}/mcp", HttpMCPConfig(url="http://here:1/mcp")),
+        ("http://here:$port/${path}", HttpMCPConfig(url="http://here:1/mcp")),
+        ("http://here:${port}/${NOT_SET:-mcp}", HttpMCPConfig(url="http://here:1/mcp")),
+        (
+            "http://here:1/mcp --header \"Authorization=Bearer $token\" --header 'X=Bearer $token'",
+            HttpMCPConfig(url="http://here:1/mcp", headers={"Authorization": "Bearer s3cret", "X": "Bearer $token"}),
+        ),
+        (
+            "run ~/a --at=${env:PLACE}/b '${port}' $ {port} \"${port} $port\" --env A=${port}x",
+            StdioMCPConfig(
+                command="run",
+                args=[str(Path.home() / "a"), "--at=there/b", "${port}", "$", "1", "1 $port"],
+                env={"A": "1x"},
+            ),
+        ),
+    ],
+)
+def test_variables_are_put_into_the_words_of_a_server(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, line: str, config: Any
+) -> None:
+    monkeypatch.setenv("PLACE", "there")
+    desk.shell.user_ns.update(base="http://here:1", port=1, path="mcp", token="s3cret")
+    command = parse(f"mcp add x {line}", None, SPECS)
+    assert server_of(Session(desk.shell, desk.toolkit), command).mcp_config == config
+
+
+def test_a_chosen_tool_that_a_server_does_not_have_is_told_before_anything_is_attached(desk: Desk) -> None:
+    desk.shell.user_ns.update(sys=sys, server=str(PLAIN))
+    add = "%toolkit mcp add plain {sys.executable} -S $server"
+    said = desk.fault(f"{add} --enable ecko,mcp__plain__die --disable xyz")
+    assert said.startswith(
+        "The MCP server 'plain' has no tool 'ecko', did you mean 'echo'?; no tool 'xyz', there is 'echo', "
+    )
+    assert desk.toolkit.mcps == []
+    assert "1 tool\n" in desk.ok(f"{add} --enable mcp__plain__die").text
+    desk.ok("%toolkit mcp remove plain")
+
+
+def test_the_server_of_a_tool_that_was_added_alone_is_known_and_one_of_another_toolkit_is_not(desk: Desk) -> None:
+    config = StdioMCPConfig(command=sys.executable, args=["-S", str(PLAIN)])
+    client = MCPClient(name="alone", is_stateful=True, mcp_config=config)
+    hooks.drive(client.connect())
+    tool = hooks.drive(client.get_tool("echo"))
+    hooks.drive(client.close())
+    assert "%toolkit" not in hooks.drive(tool(text="x")).content[0].text
+    desk.toolkit.add_tool_sync(tool)
+    text = hooks.drive(tool(text="x")).content[0].text
+    assert text.endswith("'await client.connect()' first, or write %toolkit mcp restart alone.")
+    assert "closed" in desk.ok("%toolkit mcp list").text
+    desk.ok("%toolkit mcp restart alone")
+    desk.ok("r = %toolkit call mcp__alone__echo text=hi")
+    desk.ok("%toolkit mcp remove alone")
+    assert "mcp__alone__echo" not in {tool.name for _, tool in desk.toolkit.all_tools_sync()}
+    assert not client.is_connected
+
+
+def test_each_entry_that_can_not_be_started_is_told_and_one_that_is_switched_off_is_no_fault(
+    desk: Desk, tmp_path: Path
+) -> None:
+    file = tmp_path / ".mcp.json"
+    desk.shell.user_ns["file"] = file
+    file.write_text(json.dumps({"mcpServers": {"off": {"command": "a", "disabled": True}}}))
+    assert "off isn't started: it is disabled in the file." in desk.ok("%toolkit mcp import $file --start").text
+    file.write_text(json.dumps({"mcpServers": {"odd": {"command": "a", "args": ["${NOT_SET_HERE}"]}}}))
+    fault = "The MCP server 'odd' can't be started: the environment variable 'NOT_SET_HERE' isn't set"
+    assert desk.fault("%toolkit mcp import $file --start") == fault
