@@ -14,8 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import scheduling, tables
-from nbtoolkit.notebook.cards import VIEW, Cards, PendingCall
+from nbtoolkit.notebook.cards import Cards
 from nbtoolkit.notebook.finish import finish
+from nbtoolkit.notebook.pending import VIEW, PendingCall, Slot
 from nbtoolkit.notebook.scheduling import Means, NobodyAnswers, Question
 from nbtoolkit.notebook.server_questions import ServerQuestion
 from nbtoolkit.notebook.text import bounded, settled, to_json, visible_text
@@ -136,11 +137,11 @@ class InlineApprover:
         if self._toolkit is not None:
             self._toolkit.mode = mode
 
-    def slot(self, call_id: str, parent: Mapping[str, Any]) -> str | None:
-        """The display of the call's card below its own cell, for the record to take the place of."""
+    def slot(self, call_id: str, parent: Mapping[str, Any]) -> Slot | None:
+        """The display for the call's record below its own cell, where its card stands there."""
         return self._cards.slot(call_id, parent)
 
-    def ended(self, call_id: str, record: Mapping[str, Any] | None = None, *, slot: str | None = None) -> None:
+    def ended(self, call_id: str, record: Mapping[str, Any] | None = None, *, slot: Slot | None = None) -> None:
         """The call's record is drawn below the asking cell, in ``slot`` or by itself: take its cards away."""
         self._cards.ended(call_id, record, slot=slot)
 

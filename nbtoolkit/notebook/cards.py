@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import scheduling
 from nbtoolkit.notebook.finish import finish
+from nbtoolkit.notebook.pending import PendingCall, Shared, Slot, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,14 +24,12 @@ if TYPE_CHECKING:
     from nbtoolkit.notebook.scheduling import Question
     from nbtoolkit.notebook.widgets.card import ApprovalCard
     from nbtoolkit.notebook.widgets.question import QuestionCard
-    from nbtoolkit.notebook.widgets.tray import Tray
     from nbtoolkit.permission.approval import ApprovalRequest
 
-__all__ = ["VIEW", "Cards", "PendingCall"]
+__all__ = ["Cards"]
 
 logger = logging.getLogger("nbtoolkit")
 
-VIEW = "application/vnd.jupyter.widget-view+json"
 # Turns of the loop: calls that were started together have all asked by then.
 TURNS = 3
 # Cards that were answered outside a pipeline have no record to wait for; the oldest go.
@@ -38,72 +37,6 @@ MAX_HELD = 50
 # Cards that hold a record for a page loaded again, a dozen widgets each.
 MAX_LEFT = 20
 RUNNING, DONE = " · running …", " · done, its record is below"
-
-
-@dataclass(slots=True, eq=False)
-class Shared:
-    """A tray with its displays: below which requests it was shown, under which ids."""
-
-    tray: Tray
-    id: str
-    shown_under: list[Mapping[str, Any]] = field(default_factory=list)
-    ended: list[PendingCall] = field(default_factory=list)
-    left: list[PendingCall] = field(default_factory=list)
-
-    def display_id(self, number: int) -> str:
-        return f"nbtoolkit-tray-{self.id}-{number}"
-
-
-@dataclass(slots=True, eq=False)
-class PendingCall:
-    """A call that waits for an answer, under the short id that ``%toolkit approve`` takes."""
-
-    id: str
-    request: ApprovalRequest
-    question: Question
-    card: ApprovalCard | QuestionCard
-    #: The tray that the card is an item of.
-    shared: Shared | None = None
-    #: Its first display, where that was another card's before: the same call's, before it was edited.
-    first: str | None = None
-    #: The cards before it, whose display it stands in.
-    beneath: list[PendingCall] = field(default_factory=list)
-    #: Displays that say its id, and below which requests; they go with the card.
-    lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
-
-    @property
-    def title(self) -> str:
-        """What the call would do, in one line."""
-        return self.card.title.plain
-
-    @property
-    def waits(self) -> str:
-        """The line that says its id."""
-        return f"{self.id} waits: {self.title}"
-
-    @property
-    def plain(self) -> str:
-        """The line that stands where a card can't be drawn."""
-        return self.card.plain
-
-    def bundle(self) -> dict[str, Any]:
-        """The card, or its tray, as a display."""
-        shown = self.card if self.shared is None else self.shared.tray
-        view = {"version_major": 2, "version_minor": 0, "model_id": shown.view.model_id}
-        return {VIEW: view, "text/plain": shown.plain}
-
-    def close_cards(self) -> None:
-        """Close the card, and those whose display it stands in."""
-        for each in (self, *self.beneath):
-            each.card.close()
-
-    @property
-    def answered_elsewhere(self) -> bool:
-        """Whether the answer came from another page than the asking cell's, which gets no updates of its output."""
-        asked, answered = self.question.origin.session, self.card.heard_from
-        if answered is None and self.shared is not None:
-            answered = self.shared.tray.heard_from
-        return asked is not None and answered is not None and asked != answered
 
 
 @dataclass(slots=True, eq=False)
@@ -208,23 +141,23 @@ class Cards:
             return
         number = len(question.shown_under)
         held = self._held.pop(call.request.id, [])
-        taken = next((each for each in held if number == 1 and _stands(each, parent)), None)
+        taken = next((each for each in held if number == 1 and each.shared is None and each.stands(parent)), None)
         if taken is not None and _is_approval(taken.card):
             # In the display of the card that was edited: the page hides a display whose own widget is closed, so that
             # one stays, and holds the new card.
             held.remove(taken)
-            call.first, call.beneath = _display_id(taken, 1), [taken, *taken.beneath]
+            call.first, call.beneath = taken.display_id(1), [taken, *taken.beneath]
             call.lines += taken.lines
             _item(taken).hold(call.card.view)
         else:
-            scheduling.publish(call.bundle(), parent=parent, display_id=_display_id(call, number))
+            scheduling.publish(call.bundle(), parent=parent, display_id=call.display_id(number))
         # The card of the same call before it was edited; it goes now that this one is there.
         for earlier in held:
             self.take_away(earlier)
 
     @staticmethod
     def _show_shared(call: PendingCall, shared: Shared, parent: Mapping[str, Any]) -> None:
-        if any(_same(parent, each) for each in shared.shown_under):
+        if any(same(parent, each) for each in shared.shown_under):
             return
         shared.shown_under.append(parent)
         number = len(shared.shown_under)
@@ -261,20 +194,25 @@ class Cards:
         call.card.settle("")
         self.take_away(call)
 
-    def slot(self, call_id: str, parent: Mapping[str, Any]) -> str | None:
-        """The display of a call's card below its own cell, which the record can take the place of; None without one."""
+    def slot(self, call_id: str, parent: Mapping[str, Any]) -> Slot | None:
+        """The display for a call's record below its own cell, where its card or tray stands there; None without one."""
         held = self._held.get(call_id)
         call = held[-1] if held else None
-        return _display_id(call, 1) if call is not None and _stands(call, parent) else None
+        if call is None or not call.stands(parent):
+            return None
+        shared = call.shared
+        return Slot(call.display_id(1)) if shared is None else finish(lambda: shared.slot(call))
 
-    def ended(self, call_id: str, record: Mapping[str, Any] | None = None, *, slot: str | None = None) -> None:
+    def ended(self, call_id: str, record: Mapping[str, Any] | None = None, *, slot: Slot | None = None) -> None:
         """The call's record is drawn below the asking cell, in ``slot`` or by itself: take its cards away."""
         finish(lambda: self._let_go(call_id, record, slot))
 
-    def _let_go(self, call_id: str, record: Mapping[str, Any] | None, slot: str | None) -> None:
+    def _let_go(self, call_id: str, record: Mapping[str, Any] | None, slot: Slot | None) -> None:
         held = self._held.get(call_id, [])
+        if held and slot is not None and record is not None and held[-1].shared is not None:
+            held[-1].shared.recorded(slot, record)
         while held:
-            self.take_away(held[0], record, given_up=slot is not None and slot == _display_id(held[0], 1))
+            self.take_away(held[0], record, given_up=slot is not None and slot.display_id == held[0].display_id(1))
             del held[0]
         self._held.pop(call_id, None)
 
@@ -297,7 +235,7 @@ class Cards:
                     if number == 1 and given_up:
                         continue
                     left = (record or {}) if number > 1 else {}
-                    scheduling.publish(left, parent=parent, display_id=_display_id(call, number), update=True)
+                    scheduling.publish(left, parent=parent, display_id=call.display_id(number), update=True)
             for line, parent in call.lines:
                 scheduling.publish({}, parent=parent, display_id=line, update=True)
         except Exception:
@@ -344,6 +282,8 @@ class Cards:
         else:
             shared.tray.close()
         for number, parent in enumerate(shared.shown_under, 1):
+            if number == 1 and shared.gone:
+                continue
             scheduling.publish({}, parent=parent, display_id=shared.display_id(number), update=True)
 
     def close(self) -> None:
@@ -354,35 +294,8 @@ class Cards:
             self._left.popleft().close_cards()
 
 
-def _stands(call: PendingCall, parent: Mapping[str, Any]) -> bool:
-    """Whether a page surely shows the call's one display, below that request: it was just clicked there.
-
-    One that was answered in another way may be cleared or deleted, and what takes its place would be seen nowhere.
-    """
-    shown = call.question.shown_under
-    return (
-        call.shared is None
-        and len(shown) == 1
-        and _same(shown[0], parent)
-        and call.card.heard_from is not None
-        and not call.answered_elsewhere
-    )
-
-
-def _display_id(call: PendingCall, number: int) -> str:
-    """The display of a card below the ``number``-th request that it was shown under."""
-    if number == 1 and call.first is not None:
-        return call.first
-    return f"nbtoolkit-{call.question.id}-{number}"
-
-
 def _key(question: Question) -> Key:
     return threading.get_ident(), (question.origin.parent.get("header") or {}).get("msg_id")
-
-
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    ids = [(each.get("header") or {}).get("msg_id") for each in (one, other)]
-    return ids[0] == ids[1]
 
 
 def _is_approval(card: object) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.notebook import scheduling, tables
 from nbtoolkit.notebook.actions import action
 from nbtoolkit.notebook.command import CommandError
+from nbtoolkit.notebook.pending import Slot
 from nbtoolkit.notebook.recorder import show
 from nbtoolkit.notebook.session import mistakes, result_is_used
 from nbtoolkit.notebook.text import CODE, box, pre, safe, table, tidy, visible_text
@@ -144,7 +145,7 @@ class NotebookView:
         text = "".join(self._said).strip()
         display_id, self._display_id = self._display_id, None
         if text:
-            show(said(text), self._place, display_id)
+            show(said(text), self._place, None if display_id is None else Slot(display_id))
         elif display_id is not None:
             scheduling.publish({}, parent=self._place.parent, display_id=display_id, update=True)
         if self._drawing is not None:

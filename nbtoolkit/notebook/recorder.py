@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.notebook import render, scheduling, tables
 from nbtoolkit.notebook.finish import finish
 from nbtoolkit.notebook.live import LiveCalls
+from nbtoolkit.notebook.pending import Slot
 from nbtoolkit.notebook.scheduling.stopped import shorten
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Recorder:
                 if host is not None:
                     host.record(bundle)
                 elif not served:
-                    show(bundle, where, slot or display_id)
+                    show(bundle, where, slot or (None if display_id is None else Slot(display_id)))
                 elif display_id is not None:
                     scheduling.publish({}, parent=where.parent, display_id=display_id, update=True)
                 shown.append(bundle)
@@ -148,17 +149,18 @@ def _captured() -> bool:
     return shell is not None and isinstance(shell.display_pub, CapturingDisplayPublisher)
 
 
-def show(bundle: dict[str, str], origin: Any, instead_of: str | None = None) -> None:
+def show(bundle: dict[str, str], origin: Any, slot: Slot | None = None) -> None:
     """Show a bundle under its cell; inside ``%%capture`` it is captured, in a terminal it is text.
 
-    ``instead_of`` is a display that it takes the place of, so that a saved notebook holds no empty one.
+    ``slot`` is a display that it takes the place of, so that a saved notebook holds no empty one.
     """
     from IPython.display import display
 
     captured = _captured()
     parent = origin.parent if origin is not None and origin.in_kernel else None
-    if captured and instead_of is not None:
-        scheduling.publish({}, parent=parent, display_id=instead_of, update=True)
-    update = instead_of is not None
-    if captured or not scheduling.publish(bundle, parent=parent, display_id=instead_of, update=update):
+    display_id = None if slot is None else slot.display_id
+    update = slot is not None and not slot.fresh
+    if captured and update:
+        scheduling.publish({}, parent=parent, display_id=display_id, update=True)
+    if captured or not scheduling.publish(bundle, parent=parent, display_id=display_id, update=update):
         display(bundle, raw=True)  # type: ignore[no-untyped-call]

@@ -526,9 +526,66 @@ def test_the_record_takes_the_cards_place_below_its_own_cell_only(screen: Screen
     assert approver.slot("call-1", {"header": {"msg_id": "another cell"}}) is None
     slot = approver.slot("call-1", here)
     assert slot is not None
-    scheduling.publish({"text/plain": "the record"}, parent=here, display_id=slot, update=True)
+    scheduling.publish({"text/plain": "the record"}, parent=here, display_id=slot.display_id, update=True)
     approver.ended("call-1", {"text/plain": "the record"}, slot=slot)
-    assert screen.displays == {slot: {"text/plain": "the record"}}
+    assert screen.displays == {slot.display_id: {"text/plain": "the record"}}
+
+
+def ends(approver: InlineApprover, call_id: str) -> None:
+    """What the recorder does: a record where the card or tray stands, else below."""
+    slot = approver.slot(call_id, {})
+    record = {"text/plain": f"record of {call_id}"}
+    place = "below" if slot is None else slot.display_id
+    scheduling.publish(record, parent={}, display_id=place, update=slot is not None and not slot.fresh)
+    approver.ended(call_id, record, slot=slot)
+
+
+def shown_once(call: PendingCall) -> None:
+    """The page told that it shows it."""
+    shown = call.card if call.shared is None else call.shared.tray
+    shown._kit.heard_from = "page"
+    shown.view._view_count = 1
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_record_takes_the_place_of_a_card_that_was_answered_elsewhere_if_the_page_still_shows_it(
+    screen: Screen, removed: bool
+) -> None:
+    approver = InlineApprover()
+
+    def answered(call: PendingCall) -> None:
+        shown_once(call)
+        if removed:
+            call.card.view._view_count = 0
+        approver.approve()
+
+    asked(approver, answered)
+    ends(approver, "call-1")
+    assert [data["text/plain"] for data in screen.cards] == ["record of call-1"]
+    assert (len(screen.displays) == 2) == removed
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_the_records_of_a_tray_stand_in_the_order_of_their_ends_and_leave_no_empty_display(
+    screen: Screen, removed: bool
+) -> None:
+    approver = InlineApprover()
+
+    def answered(calls: list[PendingCall]) -> None:
+        shown_once(calls[0])
+        press(tray_of(calls[0]), "Allow these 3")
+        if removed:
+            tray_of(calls[0]).view._view_count = 0
+
+    several(approver, answered, *numbered(3))
+    for number in (2, 3, 1):
+        ends(approver, f"call-{number}")
+    said = [data.get("text/plain") for data in screen.displays.values()]
+    # In the order in which the displays were made.
+    if removed:
+        assert said == [None, "record of call-1"]
+    else:
+        assert said == [f"record of call-{number}" for number in (2, 3, 1)]
 
 
 def test_closing_denies_what_waits_and_takes_the_cards_away(screen: Screen) -> None:

@@ -129,7 +129,7 @@ class ApprovalCard:
             top = [kit.html(head(request, line)), *([self._mode()] if set_mode is not None else [])]
             self._top = kit.box("nbtk-head", top, row=True)
             main = kit.html(SHEET + why(request, shown) + shown.markup + claims(request), "nbtk-body")
-            self.view = kit.box("nbtk nbtk-card nbtk-asked nbtk-pending", [self._top, main, self._foot])
+            self.view = kit.root("nbtk nbtk-card nbtk-asked nbtk-pending", [self._top, main, self._foot])
         else:
             self._top = kit.html(item_head(request, line, shown, number), "nbtk-item-head")
             main = kit.html(clipped(shown), "nbtk-item-body")
@@ -195,8 +195,13 @@ class ApprovalCard:
 
     @property
     def heard_from(self) -> str | None:
-        """The client session of the page that acted on the card last."""
+        """The client session of the page that showed it, or acted on it, last."""
         return self._kit.heard_from
+
+    @property
+    def was_removed(self) -> bool:
+        """Whether the page shows it no more."""
+        return self._kit.was_removed
 
     def leave(self, markup: str) -> None:
         """Hold nothing but this markup from now on, where the card stands."""

@@ -36,6 +36,13 @@ class Kit:
         #: The client session of the page from which a message came last.
         self.heard_from: str | None = None
         self._own: list[Any] = []
+        self._root: Any = None
+        self._shown = False
+
+    @property
+    def was_removed(self) -> bool:
+        """Whether a page told that it shows the root no more: its output was cleared, or its cell deleted."""
+        return self._shown and not self._root._view_count  # noqa: SLF001 - the protocol's own name
 
     # ------------------------------------------------------------------------------------------------- shared models
     def layout(self, **traits: str) -> Any:
@@ -90,10 +97,20 @@ class Kit:
             )
         )
 
-    def box(self, classes: str, children: Iterable[Any], *, row: bool = False, layout: Any = None) -> Any:
+    def box(
+        self, classes: str, children: Iterable[Any], *, row: bool = False, layout: Any = None, **traits: Any
+    ) -> Any:
         """A column, or a row, of widgets."""
         kind = w.HBox if row else w.VBox
-        return self._add(kind(tuple(children), layout=layout or self.layout(), _dom_classes=_classes(classes)))
+        return self._add(
+            kind(tuple(children), layout=layout or self.layout(), _dom_classes=_classes(classes), **traits)
+        )
+
+    def root(self, classes: str, children: Iterable[Any]) -> Any:
+        """A column that is shown by itself; pages count its views."""
+        self._root = self.box(classes, children, _view_count=0)
+        self._root.observe(lambda change: setattr(self, "_shown", self._shown or bool(change["new"])), "_view_count")
+        return self._root
 
     def button(
         self,

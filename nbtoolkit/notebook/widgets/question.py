@@ -85,7 +85,7 @@ class QuestionCard:
         foot = kit.box("nbtk-foot", [self._actions, self._status])
         head = kit.box("nbtk-head", [kit.html(_head(question))], row=True)
         #: The root widget.
-        self.view = kit.box("nbtk nbtk-card nbtk-pending", [head, *parts, foot])
+        self.view = kit.root("nbtk nbtk-card nbtk-pending", [head, *parts, foot])
 
     # ------------------------------------------------------------------------------------ what the approver asks of it
     def complete(self) -> list[Any]:
@@ -99,8 +99,13 @@ class QuestionCard:
 
     @property
     def heard_from(self) -> str | None:
-        """The client session of the page that acted on the card last."""
+        """The client session of the page that showed it, or acted on it, last."""
         return self._kit.heard_from
+
+    @property
+    def was_removed(self) -> bool:
+        """Whether the page shows it no more."""
+        return self._kit.was_removed
 
     @property
     def plain(self) -> str:

@@ -48,7 +48,7 @@ class Tray:
         self._all = kit.box("nbtk-all", [self._take, self._allow, self._deny], row=True)
         bar = kit.box("nbtk-tray-bar", [self._head, self._all], row=True)
         #: The root widget.
-        self.view = kit.box("nbtk nbtk-card nbtk-tray nbtk-pending", [bar, *(card.view for card in cards)])
+        self.view = kit.root("nbtk nbtk-card nbtk-tray nbtk-pending", [bar, *(card.view for card in cards)])
         self._bar = bar
         for card in cards:
             card.on_settled = self.refresh
@@ -62,8 +62,13 @@ class Tray:
 
     @property
     def heard_from(self) -> str | None:
-        """The client session of the page that acted on the bar last."""
+        """The client session of the page that showed it, or acted on the bar, last."""
         return self._kit.heard_from
+
+    @property
+    def was_removed(self) -> bool:
+        """Whether the page shows it no more."""
+        return self._kit.was_removed
 
     @property
     def waits(self) -> bool:
