@@ -1,7 +1,8 @@
 """A small process of its own that ends a kernel's servers when the kernel dies, however it dies.
 
 It runs as a script, with nothing but the standard library. Its stdin is held open by the kernel alone; lines on it name
-process groups (``+123`` one that was started, ``-123`` one that has ended). At the end of the kernel the groups get a
+process groups (``+123`` one that was started, ``-123`` one that has ended) and single processes with the time of their
+start (``=123 4567``), such as a pool's workers, which are of the kernel's own group. At the end of the kernel they get a
 moment to leave by themselves, as their stdin has ended too, then SIGTERM, then SIGKILL. On Linux every process that
 carries the kernel's mark in its environment goes with them, also one that has left its group.
 """
@@ -108,9 +109,10 @@ def _signal(function: object, pid: int, number: int) -> bool:
     return True
 
 
-def _watch(parent: int) -> set[int]:
-    """Wait for the parent's end; the groups that were alive then."""
+def _watch(parent: int) -> tuple[set[int], dict[int, str]]:
+    """Wait for the parent's end; the groups that were alive then, and the single processes by their start."""
     groups: set[int] = set()
+    singles: dict[int, str] = {}
     sources: list[int] = [0]
     # Children that the kernel forked hold its end of the pipe too, a pidfd doesn't have that fault.
     if hasattr(os, "pidfd_open"):
@@ -118,7 +120,7 @@ def _watch(parent: int) -> set[int]:
             sources.append(os.pidfd_open(parent))
         except OSError:
             if os.getppid() != parent:
-                return groups
+                return groups, singles
     buffer = b""
     while True:
         ready, _, _ = select.select(sources, [], [])
@@ -127,21 +129,32 @@ def _watch(parent: int) -> set[int]:
             lines = (buffer + data).split(b"\n")
             buffer = lines.pop()
             for line in lines:
-                (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
+                if line[:1] == b"=":
+                    pid, _, since = line[1:].decode().partition(" ")
+                    singles[int(pid)] = since
+                else:
+                    (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
             if not data:
-                return groups
+                return groups, singles
         elif ready:
-            return groups
+            return groups, singles
 
 
-def _end(groups: set[int], mark: str) -> None:
+def _end(groups: set[int], singles: dict[int, str], mark: str) -> None:
+    def workers() -> list[int]:
+        # A number may be another process's by now.
+        return [pid for pid, since in singles.items() if started(pid) == since]
+
     def alive() -> bool:
-        return any(_signal(os.killpg, group, 0) for group in groups) or any(m.startswith(mark) for _, m in marked())
+        held = any(_signal(os.killpg, group, 0) for group in groups) or bool(workers())
+        return held or any(m.startswith(mark) for _, m in marked())
 
     for number, seconds in ((None, GRACE_SECONDS), (signal.SIGTERM, TERM_SECONDS), (KILL, 0.0)):
         if number is not None:
             for group in groups:
                 _signal(os.killpg, group, number)
+            for pid in workers():
+                _signal(os.kill, pid, number)
             kill_marked(mark, number)
         until = time.monotonic() + seconds
         while alive() and time.monotonic() < until:
@@ -154,7 +167,7 @@ def main() -> None:
     """Watch the process named by the first argument, whose mark is the second."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    _end(_watch(int(sys.argv[1])), sys.argv[2] + "#")
+    _end(*_watch(int(sys.argv[1])), sys.argv[2] + "#")
 
 
 if __name__ == "__main__":

@@ -95,6 +95,8 @@ async def run(
 def _submit(
     executor: Executor, engine: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Future[Any]:
+    if engine == _PROCESSES:
+        return _submit_watched(executor, partial(func, *args, **kwargs))
     if engine not in (_DISTRIBUTED, _IPYPARALLEL):
         return executor.submit(partial(func, *args, **kwargs))
     # By position: what an engine's own submit takes by keyword would be taken from the function.
@@ -106,6 +108,29 @@ def _submit(
         # Each call that was decided on is one run, also where one like it is still there.
         return executor.submit(job, *bound.args, **{**named, "pure": False})
     return executor.submit(job, *bound.args, **named)
+
+
+def _submit_watched(executor: Executor, job: Callable[[], Any]) -> Future[Any]:
+    """Submit to a pool of processes, and have the workers that it starts for that end with this process.
+
+    They hold each other's pipes open, so none of them would ever see that whoever made them was killed.
+    """
+    import multiprocessing
+
+    before = set(multiprocessing.active_children())
+    try:
+        return executor.submit(job)
+    finally:
+        made = set(multiprocessing.active_children()) - before
+        if made:
+            from nbtoolkit.mcp import guardian
+            from nbtoolkit.mcp.process import ensure_guardian, tell_guardian
+
+            ensure_guardian()
+            for pid in [each.pid for each in made if each.pid is not None]:
+                since = guardian.started(pid)
+                if since is not None:
+                    tell_guardian(f"={pid} {since}")
 
 
 def _holds_reference(executor: Executor, value: object) -> bool:
