@@ -35,7 +35,8 @@ class CommandError(DeveloperOrientedException):
     """
 
     def __init__(self, message: str, more: str = "") -> None:
-        super().__init__(" ".join(message.split()))
+        # It may repeat words of a model or a server, and front ends print it as it is.
+        super().__init__(visible_text(" ".join(message.split())))
         self.more = more
         #: For a variable that isn't there: says it anew of an argument, with near names that fit what it takes.
         self.fitting: Callable[[str, Callable[[Any], bool]], CommandError] | None = None

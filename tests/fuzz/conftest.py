@@ -61,3 +61,7 @@ def clock() -> Iterator[None]:
     begun = time.monotonic()
     yield
     assert time.monotonic() - begun < support.HANG
+
+
+# The shell with a toolkit that the magics' own tests use.
+from tests.notebook.test_magics import desk  # noqa: E402, F401

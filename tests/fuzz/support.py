@@ -209,11 +209,11 @@ arguments = st.dictionaries(st.one_of(plain_names, names), json_values, max_size
 
 # --------------------------------------------------------------------------------------------------------------- markup
 _TAGS = """
-a b br button code details div em i img li ol p pre small span strong style summary table tbody td th thead tr ul
+a b br button code details div em i img li ol p pre progress small span strong style summary table tbody td th thead tr ul
 """
 _ATTRIBUTES = """
 class style src role width height tabindex open scope colspan aria-level aria-hidden aria-live aria-valuenow
-aria-valuemin aria-valuemax border href hidden id
+aria-valuemin aria-valuemax border href hidden id max value
 """
 # What may hold text from outside, since a browser shows it as text.
 SAID = frozenset({"title", "alt", "aria-label"})

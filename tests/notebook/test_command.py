@@ -403,3 +403,8 @@ def test_a_planned_answer_says_that_a_script_gave_it() -> None:
 
 def test_specs_are_values() -> None:
     assert Spec("x", "", "Y.", (Option("--a", "N", many=True),)).usage == "%toolkit x [--a N …]"
+
+
+def test_an_error_shows_characters_that_would_hide_or_turn_its_text() -> None:
+    error = CommandError("no \x1b[31mred\u202e or\ud800\n half")
+    assert str(error) == "no ⟨U+001B⟩[31mred⟨U+202E⟩ or⟨U+D800⟩ half"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook.progress import Pace
 from nbtoolkit.notebook.tables import how
-from nbtoolkit.notebook.text import bounded, count, one_line, settled, tidy, visible
+from nbtoolkit.notebook.text import bounded, count, one_line, settled, tidy, visible, visible_text
 from nbtoolkit.notebook.widgets.markup import bad, code, heading, soft, table
 from nbtoolkit.notebook.widgets.parts import Kit
 from nbtoolkit.redact import redact
@@ -149,7 +149,7 @@ class ServerCard:
                 if number not in self._flights:
                     text = self._kit.html("")
                     stop = self._kit.button(
-                        "Stop", f"{flight.tool} on {self.client.name}", "4.6em", partial(_cancel, flight)
+                        "Stop", f"{visible_text(one_line(flight.tool, 80))} on {self.client.name}", "4.6em", partial(_cancel, flight)
                     )
                     row = self._kit.box("nbtk-flight", [text, stop], row=True)
                     self._flights[number] = (row, text, flight)
