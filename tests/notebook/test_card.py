@@ -19,6 +19,7 @@ from ipywidgets.widgets import widget as registry
 
 from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.notebook import why
+from nbtoolkit.notebook.widgets import settling
 from nbtoolkit.notebook.widgets.card import ApprovalCard, settled_words
 from nbtoolkit.notebook.widgets.style import WIDTHS
 from nbtoolkit.permission.approval import Approval, ApprovalRequest, Origin
@@ -158,7 +159,7 @@ def test_a_command_is_shown_whole_with_the_verdict_of_each_part() -> None:
     assert command in text
     assert "which says: “Test and push”" in text
     assert "uv run pytest -q✓ allowed · rule Bash(uv run pytest:*)" in text
-    assert "git push? asks · no rule" in text
+    assert "git push? asks · no rule allows it" in text
     assert "Asks because no rule allows git push" in text
 
 
@@ -262,14 +263,50 @@ def test_enter_in_an_empty_reason_denies_nothing_also_not_what_is_typed_later() 
     assert asked.answers == []
 
 
-def test_no_text_of_a_card_is_sent_while_it_is_typed() -> None:
+def test_no_text_of_a_card_but_the_rules_is_sent_while_it_is_typed() -> None:
     asked = Asked()
     for label in ("Always allow …", "Edit", "Answer instead"):
         asked.click(label)
     texts = [each for each in asked.card.widgets if isinstance(each, ipywidgets.Text | ipywidgets.Textarea)]
     assert len(texts) >= 4
     # The page holds messages of one field back while the kernel is busy, and a click passes them.
-    assert not any(each.continuous_update for each in texts)
+    assert [each.description for each in texts if each.continuous_update] == ["Rule"]
+
+
+def echo() -> None:
+    """What a page does with the link that asks it back, after it has sent what it held."""
+    (target,) = [
+        each for each in registry._instances.values() if isinstance(each, ipywidgets.IntText) and not each.value
+    ]
+    target.value = 1
+
+
+def test_rules_that_are_typed_count_whole_though_the_click_comes_before_their_end() -> None:
+    asked = Asked(route=lambda _: None)
+    asked.click("Always allow …")
+    before = models()
+    asked.card._kit.heard_from = "page"
+    asked.field("Rule").value = "summarise"
+    asked.click("Allow always")
+    assert asked.answers == []
+    asked.field("Rule").value = "summarise(rows<=10)"
+    echo()
+    assert asked.answers == [Approval.allow(["summarise(rows<=10)"], "kernel")]
+    assert models() == before
+
+
+def test_a_page_that_does_not_answer_is_told_and_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling, "LIMIT", 0.01)
+    asked = Asked(route=lambda _: None)
+    asked.click("Always allow …")
+    asked.card._kit.heard_from = "page"
+    asked.field("Rule").value = "summarise"
+    said = threading.Event()
+    asked.card._drawers["always"]._note.observe(lambda _: said.set(), "value")
+    asked.click("Allow always")
+    assert said.wait(10)
+    assert asked.answers == []
+    assert "press again" in asked.page.text
 
 
 def test_always_gives_the_edited_rules_and_the_scope() -> None:
@@ -291,6 +328,22 @@ def test_a_rule_that_is_none_is_said_and_answers_nothing() -> None:
     assert asked.answers == []
     assert "doesn't start with a tool's name" in asked.page.text
     assert ("div", {"class": "nbtk-bad", "role": "alert"}) in asked.page.elements
+
+
+@pytest.mark.parametrize(
+    ("counted", "said"),
+    [
+        ((0, 0), "It ends when the function changes."),
+        ((0, 1), "This rule would not have allowed the one call before this one."),
+        ((1, 1), "This rule would have allowed the one call before this one."),
+        ((0, 7), "This rule would have allowed none of the last 7 calls."),
+        ((20, 20), "This rule would have allowed all of the last 20 calls."),
+    ],
+)
+def test_few_calls_are_counted_in_words(counted: tuple[int, int], said: str) -> None:
+    asked = Asked(counter=lambda _: counted)
+    asked.click("Always allow …")
+    assert asked.page.text.endswith(f"{said} It ends when the function changes." if counted[1] else said)
 
 
 def test_the_drawer_says_what_the_rules_would_have_allowed() -> None:

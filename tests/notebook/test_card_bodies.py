@@ -72,7 +72,7 @@ def test_a_command_is_shown_once_broken_at_its_operators() -> None:
     rows = ledger(command, "Bash(uv run pytest:*)")
     assert rows == [
         ("", "uv run pytest -q", "✓ allowed · rule Bash(uv run pytest:*)"),
-        ("&&", 'git commit -am "x && y"', "? asks · no rule"),
+        ("&&", 'git commit -am "x && y"', "? asks · no rule allows it"),
         (";", "git status", "✓ allowed · read-only"),
         ("|", "tail -n 5", "✓ allowed · read-only"),
     ]
@@ -104,7 +104,7 @@ def test_what_a_command_reads_and_writes_is_judged_in_its_row() -> None:
     rows = ledger("cat ~/.aws/credentials && echo hi > out.txt")
     assert [part for _, part, _ in rows] == ["cat ~/.aws/credentials", "echo hi > out.txt"]
     assert rows[0][2].startswith("! asks · it reads cloud credentials")
-    assert rows[1][2] == "? asks · no rule > out.txt"
+    assert rows[1][2] == "? asks · no rule allows > out.txt"
 
 
 def test_arguments_beside_the_command_are_one_click_away() -> None:

@@ -125,13 +125,15 @@ def _kind(about: Mapping[str, Any], schema: Mapping[str, Any], value: Any) -> st
             "the default" if about["default"] == value else f"default {one_line(to_json(about['default']), 40)}"
         )
     if isinstance(value, str) and "\n" in value:
-        words.append(count(len(value.splitlines()), "line"))
+        words.append(count(value.count("\n") + (not value.endswith("\n")), "line"))
+        if value.endswith("\n"):
+            words.append("the last one ended")
     return ", ".join(words)
 
 
 def _value(value: Any) -> tuple[str, bool]:
     """A value's markup, and whether all of it can be looked at."""
-    plain = isinstance(value, str) and value == value.strip() and value != ""
+    plain = isinstance(value, str) and _shows_itself(value)
     text = value if plain else to_json(value)
     if not isinstance(value, str) and len(text) > OPEN_CHARACTERS:
         text = to_json(value, indent=2)
@@ -150,6 +152,12 @@ def _value(value: Any) -> tuple[str, bool]:
         more = len(lines) - OPEN_LINES
         return _open_and_rest(opened, "\n".join(lines[OPEN_LINES:]), count(more, "more line", "more lines")), whole
     return (f"<pre>{visible(text)}</pre>" if "\n" in text else f"<code>{visible(text)}</code>"), whole
+
+
+def _shows_itself(text: str) -> bool:
+    """Whether nothing of a text is lost to the eye: blanks at its ends are, but for the line end of several lines."""
+    lines = text[:-1] if text.endswith("\n") and "\n" in text[:-1] else text
+    return lines != "" and lines == lines.strip()
 
 
 def _open_and_rest(opened: str, rest: str, label: str) -> str:

@@ -346,7 +346,7 @@ class ApprovalCard:
     def _make(self, name: str) -> Any:
         kit, about, request = self._kit, self.about, self.request
         if name == "always":
-            return AlwaysDrawer(kit, about, request, self.resolve, self._counter)
+            return AlwaysDrawer(kit, about, request, self.resolve, self._counter, self._route)
         if name == "edit":
             return EditDrawer(kit, about, request, self.resolve, self._validate, self._route)
         return AnswerDrawer(kit, about, self.resolve)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as w
 
 from nbtoolkit.exception import ToolArgumentsError
-from nbtoolkit.notebook.text import count, visible
+from nbtoolkit.notebook.text import visible
 from nbtoolkit.notebook.widgets.form import Form, FormError
+from nbtoolkit.notebook.widgets.settling import when_sent
 from nbtoolkit.permission.approval import Approval
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 
@@ -42,8 +43,11 @@ class AlwaysDrawer:
         request: ApprovalRequest,
         resolve: Callable[[Approval], None],
         counter: Callable[[Sequence[PermissionRule]], tuple[int, int]] | None,
+        route: Callable[[list[Any]], object] | None,
     ) -> None:
         self._request, self._resolve, self._counter = request, resolve, counter
+        self._kit, self._route = kit, route
+        self._typed = False
         rules = request.suggested_rules
         self._rules = kit.field(
             w.Textarea,
@@ -51,19 +55,30 @@ class AlwaysDrawer:
             label_width=_LABEL,
             value="\n".join(str(rule) for rule in rules),
             rows=len(rules),
-            # Half of a rule may allow more than all of it: it is sent whole, when the field is left for the button.
-            continuous_update=False,
+            # So that what they would have allowed is told while they are typed.
+            continuous_update=True,
             tooltip="One rule a line",
         )
         self._scope = kit.field(
             w.Dropdown, "For", label_width=_LABEL, layout=kit.layout(width="260px"), options=SCOPES, value="kernel"
         )
-        save = kit.button("Allow always", about, "8.4em", self._allow, "nbtk-primary")
+        save = kit.button("Allow always", about, "8.4em", self._pressed, "nbtk-primary")
         self._note = kit.html("")
         self._say()
-        self._rules.observe(lambda _: self._say(), "value")
+        self._rules.observe(lambda _: self._changed(), "value")
         row = kit.box("nbtk-row", [self._scope, save], row=True)
         self.view = kit.box("nbtk-drawer", [self._rules, row, self._note])
+
+    def _changed(self) -> None:
+        self._typed = True
+        self._say()
+
+    def _pressed(self) -> None:
+        if self._typed and self._kit.heard_from is not None and self._route is not None:
+            # Half of a rule may allow more than all of it.
+            when_sent(self._allow, self._route, lambda: self._say("The page didn't answer; press again.", wrong=True))
+        else:
+            self._allow()
 
     def _allow(self) -> None:
         try:
@@ -91,15 +106,23 @@ class AlwaysDrawer:
             return
         said = []
         if self._counter is not None:
-            hit, of = self._counter(rules)
-            subject = "This rule" if len(rules) == 1 else "These rules"
-            said.append(f"{subject} would have allowed {hit} of the last {count(of, 'call')}." if of else "")
+            said.append(_would_have(*self._counter(rules), len(rules)))
         tool = self._request.tool
         if getattr(tool, "is_mcp", False):
             said.append("It ends when the server changes the tool.")
         elif getattr(tool, "origin", "") != "Built-in tool":
             said.append("It ends when the function changes.")
         self._note.value = f'<div class="nbtk-soft" role="status">{" ".join(each for each in said if each)}</div>'
+
+
+def _would_have(hit: int, of: int, rules: int) -> str:
+    subject = "This rule" if rules == 1 else "These rules"
+    if not of:
+        return ""
+    if of == 1:
+        return f"{subject} would {'' if hit else 'not '}have allowed the one call before this one."
+    share = "none" if not hit else "all" if hit == of else str(hit)
+    return f"{subject} would have allowed {share} of the last {of} calls."
 
 
 class EditDrawer:

@@ -148,12 +148,13 @@ def _is_danger(each: SubjectVerdict) -> bool:
 def _verdict(each: SubjectVerdict, part: _Part) -> str:
     word, kind = _WORDS.get(each.behavior, ("! asks", "nbtk-deny") if _is_danger(each) else ("? asks", "nbtk-ask"))
     reason = visible(one_line(settled(each.reason), REASON_LIMIT))
+    text = each.subject.text
+    other = text.strip() != part.text.strip()
     if each.step is Step.MODE and each.behavior is _ASK and not each.subject.why:
-        reason = "no rule"
+        reason = "no rule allows" if other else "no rule allows it"
     if each.rule is not None:
         reason = f"rule <code>{visible(one_line(str(each.rule), REASON_LIMIT))}</code>"
     said = f'<span class="{kind}">{word}</span> · {reason}'
-    text = each.subject.text
-    if text.strip() != part.text.strip() and settled(text) not in settled(each.reason):
+    if other and settled(text) not in settled(each.reason):
         said += f" <code>{visible(one_line(text, 80))}</code>"
     return said

@@ -17,6 +17,7 @@ _LIVE = """
 .nbtk .nbtk-stream>.widget-html-content{display:flex;flex-direction:column-reverse;max-height:calc(8*1.45em + 12px);
  overflow-y:auto;background:var(--nbtk-code);border-radius:2px;border-block:6px solid transparent;padding:0 10px;
  font-size:var(--jp-code-font-size,13px);background-clip:border-box}
+@media (forced-colors:active){.nbtk .nbtk-stream>.widget-html-content{border-block:0;padding-block:6px}}
 .nbtk .nbtk-stream pre{flex:none;overflow:visible}
 .nbtk .nbtk-live-picture img{max-width:100%;max-height:360px;display:block}
 .nbtk .nbtk-item .nbtk-acts:has(>.nbtk-live)>.nbtk-status{display:none}

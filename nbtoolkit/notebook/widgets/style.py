@@ -1,8 +1,9 @@
 """The one style sheet of all widgets: Jupyter's own variables, every rule under ``.nbtk``.
 
 Each card carries the sheet itself, since an output that was cleared takes its styles along. Colours are Jupyter's, so
-light, dark and custom themes fit; each has a word or sign beside it, so grey and forced colours lose nothing. Narrow
-and wide are told apart by the card's own width, not the window's.
+light, dark and custom themes fit; code and alarms are mixed with the text's own colour, so that they can be read on a
+tinted ground too. Each has a word or sign beside it, so grey and forced colours lose nothing. Narrow and wide are told
+apart by the card's own width, not the window's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ _FRAME = """
  --nbtk-soft:color-mix(in srgb,var(--nbtk-ink) 72%,transparent);
  --nbtk-hair:color-mix(in srgb,var(--nbtk-ink) 14%,transparent);
  --nbtk-code:color-mix(in srgb,var(--nbtk-ink) 6%,transparent);
- --nbtk-go:var(--jp-content-link-color,var(--jp-brand-color1,#0d47a1));--nbtk-bad:var(--jp-error-color1,#b71c1c);
+ --nbtk-go:var(--jp-content-link-color,var(--jp-brand-color1,#0d47a1));
+ --nbtk-bad:color-mix(in srgb,var(--jp-error-color1,#b71c1c) 76%,var(--nbtk-ink));
  font-size:var(--jp-ui-font-size1,13px);color:var(--nbtk-ink);max-width:960px;width:100%;box-sizing:border-box;
  overflow:visible;container-type:inline-size}
 .nbtk *{box-sizing:border-box}
@@ -50,13 +52,13 @@ _TEXT = """
 .nbtk pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal;line-height:1.45}
 .nbtk pre.nbtk-code{background:var(--nbtk-code);border-radius:2px;padding:6px 10px}
 .nbtk .nbtk-note{margin-top:6px;color:var(--nbtk-soft);overflow-wrap:anywhere}
-.nbtk :is(.k,.kc,.kd,.kn,.kr){color:var(--jp-mirror-editor-keyword-color)}
-.nbtk :is(.s,.s1,.s2,.sb,.sd,.sh,.se){color:var(--jp-mirror-editor-string-color)}
-.nbtk :is(.c,.c1,.ch){color:var(--jp-mirror-editor-comment-color)}
-.nbtk :is(.m,.mi,.mf){color:var(--jp-mirror-editor-number-color)}
-.nbtk :is(.nb,.bp){color:var(--jp-mirror-editor-builtin-color)}
-.nbtk .nv{color:var(--jp-mirror-editor-variable-2-color)}
-.nbtk .nf{color:var(--jp-mirror-editor-def-color)}
+.nbtk :is(.k,.kc,.kd,.kn,.kr){color:color-mix(in srgb,var(--jp-mirror-editor-keyword-color) 64%,var(--nbtk-ink))}
+.nbtk :is(.s,.s1,.s2,.sb,.sd,.sh,.se){color:color-mix(in srgb,var(--jp-mirror-editor-string-color) 64%,var(--nbtk-ink))}
+.nbtk :is(.c,.c1,.ch){color:color-mix(in srgb,var(--jp-mirror-editor-comment-color) 58%,var(--nbtk-ink))}
+.nbtk :is(.m,.mi,.mf){color:color-mix(in srgb,var(--jp-mirror-editor-number-color) 64%,var(--nbtk-ink))}
+.nbtk :is(.nb,.bp){color:color-mix(in srgb,var(--jp-mirror-editor-builtin-color) 64%,var(--nbtk-ink))}
+.nbtk .nv{color:color-mix(in srgb,var(--jp-mirror-editor-variable-2-color) 64%,var(--nbtk-ink))}
+.nbtk .nf{color:color-mix(in srgb,var(--jp-mirror-editor-def-color) 64%,var(--nbtk-ink))}
 """
 
 _TABLE = """
@@ -139,6 +141,7 @@ _ACTIONS = """
 .nbtk .widget-textarea textarea{font-family:var(--jp-code-font-family);font-size:var(--jp-code-font-size,13px);
  field-sizing:content;max-height:24em}
 .nbtk .nbtk-unseen textarea{min-height:5em}
+.nbtk :is(input,textarea)::placeholder{color:var(--nbtk-soft);opacity:1}
 .nbtk .jupyter-button{height:28px;line-height:26px;padding:0 6px;white-space:pre;overflow:hidden;text-overflow:clip;
  font-size:var(--jp-ui-font-size1,13px);border:1px solid var(--jp-border-color1);border-radius:2px;
  background:var(--jp-layout-color1);color:var(--nbtk-ink);box-shadow:none;flex:none;text-align:center}
