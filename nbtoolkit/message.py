@@ -21,6 +21,7 @@ __all__ = [
     "ToolResultState",
     "URLSource",
     "new_id",
+    "now",
 ]
 
 
@@ -120,9 +121,9 @@ class TextBlock(Block):
     text: str
 
     @classmethod
-    def plain(cls, text: str) -> TextBlock:
+    def plain(cls, text: str, created_at: str | None = None) -> TextBlock:
         """A block of a str that is one, not a subclass of it."""
-        fields = {"id": new_id(), "created_at": now(), "finished_at": None, "type": "text", "text": text}
+        fields = {"id": new_id(), "created_at": created_at or now(), "finished_at": None, "type": "text", "text": text}
         return assembled(TextBlock, fields, {"text"})
 
 

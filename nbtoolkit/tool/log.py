@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -314,7 +314,8 @@ class Results:
     """
 
     def __init__(self, maxlen: int = MAX_RESULTS, max_bytes: int = MAX_RESULT_BYTES) -> None:
-        self._values: dict[int, Any] = {}
+        # A plain dict would walk over all that has gone to find its oldest.
+        self._values: OrderedDict[int, Any] = OrderedDict()
         self._sizes: dict[int, int] = {}
         self._maxlen = maxlen
         self._max_bytes = max_bytes

@@ -1,7 +1,7 @@
 """ToolChunk, one increment of a result, and ToolResponse, the chunks of one call joined.
 
 Appending costs the same for the first chunk and the two-hundred-thousandth: parts are kept as they come and joined
-when somebody looks at ``content``.
+when somebody looks at ``content``. A lone text is kept as a text, and its block made then.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from nbtoolkit.message import (
     ToolResultState,
     assembled,
     new_id,
+    now,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["TRANSIENT_METADATA", "ToolChunk", "ToolResponse"]
 
@@ -103,11 +104,11 @@ class ToolResponse(BaseModel):
     @classmethod
     def begun(cls, call_id: str) -> ToolResponse:
         """The empty response of a call."""
-        fields = {"content": [], "state": _RUNNING, "metadata": {}, "id": call_id}
+        fields = {"state": _RUNNING, "metadata": {}, "id": call_id}
         return assembled(ToolResponse, fields, {"id"})
 
     if not TYPE_CHECKING:
-        # ``content`` leaves the instance while parts wait, so that looking it up comes here; a property would
+        # ``content`` is away from the instance while its parts wait, so that looking it up comes here; a property would
         # hide the field from pydantic.
         def __getattr__(self, name: str) -> Any:
             if name == "content" and "content" not in self.__dict__:
@@ -122,7 +123,20 @@ class ToolResponse(BaseModel):
     @property
     def text(self) -> str:
         """All text of the result."""
-        return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+        lone = self._lone()
+        return "".join(_texts(self.content)) if lone is None else lone
+
+    @property
+    def size(self) -> int:
+        """How many characters of text there are."""
+        lone = self._lone()
+        return sum(map(len, _texts(self.content))) if lone is None else len(lone)
+
+    def _lone(self) -> str | None:
+        """The text that is all there is, where nobody has looked at its block."""
+        own = self.__dict__
+        waiting = own.get("_waiting")
+        return waiting[0] if type(waiting) is tuple and "content" not in own else None
 
     def append_chunk(self, chunk: ToolChunk) -> ToolResponse:
         """Add one increment: same ids join, neighbouring texts merge, metadata merges, the worst state wins."""
@@ -130,15 +144,7 @@ class ToolResponse(BaseModel):
         own, new = self.__dict__, chunk.__dict__
         content = new["content"]
         if content:
-            joiner = own.get("_joiner")
-            if joiner is None and not own["content"] and len(content) == 1:
-                # The usual response is one block: nothing to join.
-                own["content"] = content.copy()
-            else:
-                if joiner is None:
-                    joiner = own["_joiner"] = _Joiner(own.pop("content"))
-                for part in content:
-                    joiner.add(part)
+            self._add(content)
         metadata = new["metadata"]
         if metadata:
             own["metadata"].update((k, v) for k, v in metadata.items() if k not in TRANSIENT_METADATA)
@@ -149,10 +155,24 @@ class ToolResponse(BaseModel):
             own["_value"] = new["_value"]
         return self
 
+    def _add(self, content: list[TextBlock | DataBlock]) -> None:
+        own = self.__dict__
+        joiner = own.get("_waiting")
+        if type(joiner) is not _Joiner or "content" in own:
+            held = self.content
+            if not held and len(content) == 1:
+                # The usual response is one block: nothing to join.
+                own["content"] = content.copy()
+                return
+            joiner = own["_waiting"] = _Joiner(held)
+            del own["content"]
+        for part in content:
+            joiner.add(part)
+
     def take_text(self, text: str, value: object) -> None:
         """Take one text, a str and no subclass, that tells of a value, as the first and only increment."""
         own = self.__dict__
-        own["content"] = [TextBlock.plain(text)]
+        own["_waiting"] = (text, now())
         own["_value"] = value
 
     def finish(self, state: ToolResultState = ToolResultState.SUCCESS) -> ToolResponse:
@@ -171,7 +191,12 @@ class ToolResponse(BaseModel):
         return ToolResultBlock(id=self.id, name=name, output=self.content, state=self.state, metadata=self.metadata)
 
     def _join(self) -> list[TextBlock | DataBlock]:
-        joined: list[TextBlock | DataBlock] = self.__dict__.pop("_joiner").blocks()
+        waiting = self.__dict__.pop("_waiting", None)
+        joined: list[TextBlock | DataBlock] = []
+        if type(waiting) is tuple:
+            joined.append(TextBlock.plain(*waiting))
+        elif waiting is not None:
+            joined = waiting.blocks()
         self.__dict__["content"] = joined
         return joined
 
@@ -206,6 +231,10 @@ class ToolResponse(BaseModel):
             show(self)
         else:
             print(self.text)  # noqa: T201 - a response with no notebook behind it
+
+
+def _texts(content: list[TextBlock | DataBlock]) -> Iterator[str]:
+    return (block.__dict__["text"] for block in content if isinstance(block, TextBlock))
 
 
 class _Slot:

@@ -360,11 +360,7 @@ class ToolCall:
         entry.seconds = time.perf_counter() - self._began
         own = response.__dict__
         entry.state = own["state"]
-        size = 0
-        for block in own.get("content") or response.content:
-            if isinstance(block, TextBlock):
-                size += len(block.__dict__["text"])
-        entry.size = size
+        entry.size = response.size
         value, toolkit = own.get("_value"), self.toolkit
         if value is not None:
             toolkit.results.keep(entry.number, value)

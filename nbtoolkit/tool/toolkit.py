@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtoolkit.exception import ToolkitWarning
+from nbtoolkit.message import ToolCallBlock
 from nbtoolkit.permission.engine import PermissionEngine
 from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode, PermissionRule
@@ -14,6 +15,7 @@ from nbtoolkit.tool.catalogue import Catalogue
 from nbtoolkit.tool.log import CallLog, Results
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from nbtoolkit.cassette.player import Replay
     from nbtoolkit.cassette.recorder import Recording
     from nbtoolkit.mcp.client import MCPClient
-    from nbtoolkit.message import ToolCallBlock
     from nbtoolkit.permission.approval import Approval, ApprovalRequest, Approver
     from nbtoolkit.permission.explain import Explanation
     from nbtoolkit.permission.grants import Grant
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Toolkit"]
 
-# Calls that begin in one turn of the loop: what one leaves is used again by the next while it is still at hand.
+# Calls that are made and begin in one turn of the loop: what they leave is used again by the next ones, and the garbage
+# collector never finds more than these.
 AT_ONCE = 64
+C = TypeVar("C")
 # Conversations other than the notebook's own, whose engines are kept ready.
 MAX_ENGINES = 64
 
@@ -90,7 +93,7 @@ class Toolkit(Catalogue):
         self, tool_call: ToolCallBlock, state: AgentState | None = None, approver: Approver | None = None
     ) -> ToolCall:
         """Run a model's call: await it for the ToolResponse, or iterate for its chunks and then the ToolResponse."""
-        return self._tool_call(self, tool_call, state, approver)
+        return self._tool_call(self, _checked(tool_call), state, approver)
 
     def call(self, name: str, /, **arguments: Any) -> ToolCall:
         """Run a tool by name and keyword arguments, through the same steps as a model's call."""
@@ -107,19 +110,24 @@ class Toolkit(Catalogue):
         The responses come in the order of the calls.
         """
         kind = self._tool_call
-        calls = [each if isinstance(each, kind) else kind(self, each, state, approver) for each in tool_calls]
+        given = [_checked(each, kind) for each in tool_calls]
+
+        def made(each: ToolCallBlock | ToolCall) -> ToolCall:
+            return each if isinstance(each, kind) else kind(self, each, state, approver)
+
         responses: list[ToolResponse] = []
-        batch: list[ToolCall] = []
-        for call in calls:
-            held = self._index.get(call.block.__dict__["name"])
-            tool = held[0] if held is not None else await self.get_tool(call.name)
+        batch: list[ToolCallBlock | ToolCall] = []
+        for each in given:
+            name = each.name if isinstance(each, kind) else each.__dict__["name"]
+            held = self._index.get(name)
+            tool = held[0] if held is not None else await self.get_tool(name)
             if tool is None or tool.is_concurrency_safe:
-                batch.append(call)
+                batch.append(each)
                 continue
-            responses += await _together(batch)
+            responses += await _together(batch, made)
             batch = []
-            responses.append(await call)
-        return responses + await _together(batch)
+            responses.append(await made(each))
+        return responses + await _together(batch, made)
 
     def call_sync(self, name: str, /, **arguments: Any) -> ToolResponse:
         """``call`` for a plain cell or a script; it blocks, approval included."""
@@ -270,39 +278,55 @@ class Toolkit(Catalogue):
         return engine.remember(approval, request)
 
 
-async def _together(calls: list[ToolCall]) -> list[ToolResponse]:
-    if not calls:
+def _checked(given: C, *others: type) -> C:
+    """What was given for a call, where it is one."""
+    if isinstance(given, (ToolCallBlock, *others)):
+        return given
+    raise TypeError(
+        f"expected a ToolCallBlock, but got {given!r}. ToolCallBlock(name=…, input=…) makes one of a model's text, "
+        "`await toolkit.call(name, …)` calls by arguments, and `await toolkit.run_calls(reply)` takes a model's whole reply."
+    )
+
+
+def _started(call: ToolCall, start: Any) -> asyncio.Task[ToolResponse]:
+    task: asyncio.Task[ToolResponse] = start(call.complete(), name=call.block.__dict__["name"])
+    return task
+
+
+async def _together(
+    given: Sequence[ToolCallBlock | ToolCall], made: Callable[[ToolCallBlock | ToolCall], ToolCall]
+) -> list[ToolResponse]:
+    """Run them side by side; each call is made when it begins and let go when it has ended."""
+    if not given:
         return []
-    if len(calls) == 1:
-        return [await calls[0]]
+    if len(given) == 1:
+        return [await made(given[0])]
     import asyncio
 
     loop = asyncio.get_running_loop()
     # What create_task comes to where nobody has put a factory in, in half the time.
-    make = loop.create_task if loop.get_task_factory() is not None else partial(asyncio.Task, loop=loop)
+    start: Any = loop.create_task if loop.get_task_factory() is not None else partial(asyncio.Task, loop=loop)
     responses: dict[int, ToolResponse] = {}
-    begun: list[tuple[int, asyncio.Task[ToolResponse]]] = []
-    waiting: list[tuple[int, asyncio.Task[ToolResponse]]] = []
+    begun: list[asyncio.Task[ToolResponse]] = []
+    waiting: dict[int, asyncio.Task[ToolResponse]] = {}
     try:
-        for first in range(0, len(calls), AT_ONCE):
-            begun = [
-                (number, make(call.complete())) for number, call in enumerate(calls[first : first + AT_ONCE], first)
-            ]
+        for first in range(0, len(given), AT_ONCE):
+            begun = [_started(made(each), start) for each in given[first : first + AT_ONCE]]
             # Each has run up to its first wait when this comes back, and most never wait: gathering costs a task's half.
             await asyncio.sleep(0)
-            for number, task in begun:
+            for number, task in enumerate(begun, first):
                 if task.done():
                     responses[number] = task.result()
                 else:
-                    waiting.append((number, task))
+                    waiting[number] = task
         if waiting:
-            ended = await asyncio.gather(*[task for _, task in waiting])
-            responses.update(zip([number for number, _ in waiting], ended, strict=True))
+            ended = await asyncio.gather(*waiting.values())
+            responses.update(zip(waiting, ended, strict=True))
     except BaseException:
         # One that goes up takes the others with it, and none may run on behind the caller's back.
-        left = {task for _, task in (*begun, *waiting)}
+        left = {*begun, *waiting.values()}
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         raise
-    return [responses[number] for number in range(len(calls))]
+    return [responses[number] for number in range(len(given))]

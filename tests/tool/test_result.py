@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import json
 import pickle
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState, URLSource
@@ -143,11 +144,13 @@ def test_what_is_assembled_is_what_validation_would_have_made() -> None:
         (piece, ToolChunk(content=[block], is_last=False, id=piece.id), {"content", "is_last"}),
         (response, ToolResponse(id="call"), {"id"}),
     )
+    # Its content is made when somebody looks.
+    assert response.content == []
     for assembled, validated, given in made:
         assert vars(assembled) == vars(validated)
-        assert list(vars(assembled)) == list(vars(validated))
+        assert assembled is response or list(vars(assembled)) == list(vars(validated))
         assert assembled.model_fields_set == given
-        assert assembled.model_dump_json() == validated.model_dump_json()
+        assert json.loads(assembled.model_dump_json()) == json.loads(validated.model_dump_json())
         assert assembled.model_extra is validated.model_extra is None
         for again in (copy.copy(assembled), copy.deepcopy(assembled), pickle.loads(pickle.dumps(assembled))):
             assert vars(again) == vars(validated)
@@ -156,3 +159,41 @@ def test_what_is_assembled_is_what_validation_would_have_made() -> None:
         assert state.keys() == expected.keys()
         assert type(assembled).model_validate_json(assembled.model_dump_json()).model_dump() == validated.model_dump()
     assert chunk.value == 1
+
+
+def test_a_lone_text_is_one_block_to_whoever_looks() -> None:
+    def taken() -> ToolResponse:
+        response = ToolResponse.begun("call")
+        response.take_text("abc", 1)
+        return response
+
+    assert (taken().text, taken().size, taken().value) == ("abc", 3, 1)
+    response = taken()
+    (block,) = response.content
+    assert isinstance(block, TextBlock)
+    assert block.text == "abc"
+    # Looked at again it is the same one, and what is written there holds.
+    assert response.content[0] is block
+    response.content = [TextBlock(text="other")]
+    assert (response.text, response.size) == ("other", 5)
+    unseen = taken()
+    unseen.content = []
+    assert (unseen.text, unseen.size) == ("", 0)
+    assert [each["text"] for each in taken().model_dump()["content"]] == ["abc"]
+    assert pickle.loads(pickle.dumps(taken())).text == copy.deepcopy(taken()).content[0].text == "abc"  # type: ignore[union-attr]
+    assert "abc" in repr(taken())
+
+
+def test_what_follows_a_lone_text_joins_it() -> None:
+    response = ToolResponse.begun("call")
+    response.take_text("abc", None)
+    response.append_chunk(text("def")).append_chunk(ToolChunk(content=[data(b"x")]))
+    assert [type(block) for block in response.content] == [TextBlock, DataBlock]
+    assert (response.text, response.size) == ("abcdef", 6)
+
+
+def test_content_that_was_set_between_two_chunks_holds() -> None:
+    response = ToolResponse().append_chunk(text("a")).append_chunk(text("b"))
+    response.content = [TextBlock(text="c")]
+    response.append_chunk(text("d"))
+    assert response.text == "cd"
