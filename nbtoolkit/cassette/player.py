@@ -249,6 +249,17 @@ class Replay(Tape):
         """The recorded result of another request."""
         return await ask(_Stand(self, client))
 
+    def log(self, client: MCPClient, lines: list[str]) -> list[str]:  # noqa: ARG002 - of a server that doesn't run
+        """The recorded lines; none where nobody looked at them when it was recorded."""
+        with self.lock:
+            entry = self.cassette.take("request", "log", client.name, {})
+        if entry is None:
+            return []
+        kept = self.places.put_all(entry.fields.get("result"))
+        if not isinstance(kept, list):
+            raise self.cassette.spoilt(entry, TypeError("its log is no list of lines"))
+        return [str(line) for line in kept]
+
     def recorded(self, client: MCPClient, method: str, args: tuple[Any, ...]) -> Any:
         """One request's result."""
         from nbtoolkit.cassette.servers import dumped

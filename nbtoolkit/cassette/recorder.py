@@ -294,6 +294,13 @@ class Recording(Tape):
         """Make the request, and keep its result."""
         return await real(lambda session: ask(_Listener(self, client, session)))
 
+    def log(self, client: MCPClient, lines: list[str]) -> list[str]:
+        """Keep what was shown of a server's log."""
+        entry = self._open("request", "log", client.name, {})
+        self._complete(entry, {"result": self.canonical(lines)})
+        self._write(soon=True)
+        return lines
+
     def noted(self, client: MCPClient, method: str, args: tuple[Any, ...], result: Any) -> None:
         """Keep one request's result."""
         entry = self._open("request", method, client.name, {"args": [dumped(each) for each in args]})

@@ -411,6 +411,11 @@ class MCPClient(BaseModel):
         """The last lines that the server wrote beside the protocol."""
         return self._connection.log.tail()
 
+    def read_log(self) -> list[str]:
+        """``log_tail``, for a person to look at: a cassette keeps it and gives it again."""
+        lines = self.log_tail
+        return lines if taping.tape is None else taping.tape.log(self, lines)
+
     @property
     def _connection(self) -> Connection:
         live = self._live

@@ -19,8 +19,9 @@ __all__ = ["explain", "in_words", "is_closed", "is_lost_session", "no_hint", "re
 TAIL_LINES = 8
 TAIL_CHARS = 1500
 
+_GIVE = "give headers={'Authorization': 'Bearer …'}, or --header \"Authorization=Bearer $token\" on a %toolkit line"
 _STATUS = {
-    401: "it wants to know who asks: give headers={'Authorization': 'Bearer …'}",
+    401: f"it wants to know who asks: {_GIVE}",
     403: "the credentials given aren't allowed to use it",
     404: "there is no MCP server at that path; many serve /mcp or /sse",
     405: "that path doesn't take MCP messages; many servers serve /mcp, older ones /sse",
@@ -106,7 +107,9 @@ def _reason(session: Session, error: BaseException | None) -> str:
         if isinstance(single, httpx2.TransportError):
             return _transport(single) + _scheme(session, single)
         if type(single).__module__.startswith("mcp.client.auth"):
-            return f"signing in failed: {single}"
+            return _sign_in(single)
+    if session.answers.status == 401 and "authorization" in map(str.lower, session.headers.current()):
+        return f"the server answered 401 {session.answers.reason}: it doesn't take the Authorization header that it is given"
     if session.process is None and session.answers.status is not None:
         return _status(session.answers.status, session.answers.reason)
     for single in singles:
@@ -115,6 +118,18 @@ def _reason(session: Session, error: BaseException | None) -> str:
         if not is_closed(single):
             return in_words(single)[:500]
     return ""
+
+
+def _sign_in(error: BaseException) -> str:
+    from mcp.client.auth import OAuthRegistrationError
+
+    if isinstance(error, OAuthRegistrationError):
+        # Most servers that want a token and know no sign-in end here.
+        return (
+            f"it wants to know who asks, and registers nobody who asks to sign in ({str(error).strip(': ')}). If you have "
+            f"a token, {_GIVE}; if it knows you as a client, auth=OAuthClient(client_id=…)"
+        )
+    return f"signing in failed: {error}"
 
 
 def in_words(error: BaseException) -> str:

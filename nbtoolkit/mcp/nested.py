@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import inspect
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
 __all__ = ["allow_in_kernels", "undo"]
 
@@ -50,12 +51,18 @@ def undo() -> None:
 
 
 @functools.wraps(_standard)
-def _run(main: Coroutine[Any, Any, T], **options: Any) -> T:
+def _run(main: Awaitable[T], **options: Any) -> T:
+    # As Python 3.14 takes it: a toolkit's call, say.
+    coroutine: Any = _awaited(main) if inspect.isawaitable(main) and not asyncio.iscoroutine(main) else main
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return _standard(main, **options)
-    return _in_a_thread(main)
+        return _standard(coroutine, **options)
+    return _in_a_thread(coroutine)
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
 
 
 def _in_a_thread(main: Coroutine[Any, Any, T]) -> T:

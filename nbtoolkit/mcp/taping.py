@@ -49,6 +49,9 @@ class ServerTape(Protocol):
     ) -> T:
         """One other request: ``ask`` takes a session, or what stands for one."""
 
+    def log(self, client: MCPClient, lines: list[str]) -> list[str]:
+        """What somebody looks at of a server's log; ``lines`` are those there are."""
+
 
 tape: ServerTape | None = None
 # What servers asked during the call that is under way, each with its answer.

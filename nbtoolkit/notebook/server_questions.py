@@ -31,6 +31,7 @@ __all__ = ["ServerQuestion", "ServerQuestions"]
 # How often an answer that lacks something is asked for again.
 ROUNDS = 5
 SIGN_IN = "Open the link and sign in. Where the page that your browser ends at can't be shown, paste its address below."
+AGAIN = "It takes no longer what you signed in with before. "
 
 Kind = Literal["question", "open_link", "ask_model", "sign_in"]
 
@@ -159,7 +160,8 @@ class ServerQuestions:
 
     async def sign_in(self, request: SignIn) -> str | None:
         """Show the link; the address that the browser ended at is pasted, or comes by itself."""
-        asked = ServerQuestion(request.server, "sign_in", SIGN_IN, url=request.url)
+        message = (AGAIN if request.again else "") + SIGN_IN
+        asked = ServerQuestion(request.server, "sign_in", message, url=request.url)
         approval = await self._ask(asked, {"url": request.url})
         if approval.kind == "allow":
             # The person has opened it, and the browser comes back by itself.

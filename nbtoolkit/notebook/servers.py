@@ -140,7 +140,7 @@ def list_server_tools(session: Session, command: Command) -> None:
 def show_server_log(session: Session, command: Command) -> None:
     """What one server wrote to stderr; a server may write anything."""
     client = session.server(command.words[0].text, start=False)
-    text = settled(bounded(redact(tidy("\n".join(client.log_tail))), LOG_LIMIT)).strip("\n")
+    text = settled(bounded(redact(tidy("\n".join(client.read_log()))), LOG_LIMIT)).strip("\n")
     if not text:
         session.say(f"The server {client.name} wrote nothing to stderr.")
         return

@@ -17,7 +17,7 @@ from nbtoolkit.message import ToolResultState
 from nbtoolkit.redact import MARK
 from nbtoolkit.tool import Toolkit
 from tests.cassette.test_tapes import person
-from tests.mcp.support import attached, in_memory
+from tests.mcp.support import attached, in_memory, until
 from tests.mcp.test_resources import server as offers
 
 FORM = {
@@ -121,6 +121,22 @@ def test_the_file_says_how_a_server_was_reached_what_it_offers_and_what_it_asked
         }
     ]
     assert "tuxedo" not in Path("x.jsonl").read_text("utf-8")
+
+
+def test_what_was_looked_at_of_a_servers_log_is_shown_again() -> None:
+    async def scenario() -> None:
+        with Toolkit().record("x.jsonl"):
+            async with attached() as client:
+                await client.call_raw("flood", {"bytes": 200})
+                await until(lambda: len(client.log_tail) == 2, "the words")
+                assert client.read_log() == ["x" * 99] * 2
+        with Toolkit().replay("x.jsonl") as tape:
+            client = nowhere()
+            await client.connect()
+            await client.call_raw("flood", {"bytes": 200})
+            assert [client.read_log(), client.log_tail, tape.unused] == [["x" * 99] * 2, [], []]
+
+    asyncio.run(scenario())
 
 
 def test_after_a_replay_its_servers_are_not_connected() -> None:

@@ -6,10 +6,13 @@ import asyncio
 import sys
 import types
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from nbtoolkit.mcp import nested
+from nbtoolkit.tool import FunctionTool, Toolkit
 from tests.mcp.support import plain, said, use
 
 
@@ -43,6 +46,24 @@ def test_an_error_comes_out_as_it_is() -> None:
 
     with pytest.raises(LookupError, match="gone"):
         asyncio.run(cell())
+
+
+@pytest.mark.usefixtures("in_a_kernel")
+def test_a_call_of_a_toolkit_runs_too_in_the_cell_and_in_a_thread() -> None:
+    def size(x: int) -> int:
+        """How far from nothing."""
+        return abs(x)
+
+    toolkit = Toolkit([FunctionTool(size, is_read_only=True)])
+
+    async def cell() -> None:
+        plain()
+        run: Any = asyncio.run
+        assert run(toolkit.call("size", x=-3)).value == 3
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(lambda: run(toolkit.call("size", x=-4)).value).result(20) == 4
+
+    asyncio.run(cell())
 
 
 @pytest.mark.usefixtures("in_a_kernel")

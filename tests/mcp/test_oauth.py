@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import socket
 import time
@@ -30,7 +31,8 @@ from pydantic import AnyUrl
 
 from nbtoolkit.exception import MCPConnectionError
 from nbtoolkit.mcp import HttpMCPConfig, MCPClient
-from nbtoolkit.mcp.oauth import OAuthClient, SignIn, Tokens
+from nbtoolkit.mcp.oauth import OAuthClient, SignIn
+from nbtoolkit.mcp.tokens import Tokens
 from tests.mcp.support import said, use
 from tests.mcp.web import Web, serving
 
@@ -45,6 +47,9 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self.clients: dict[str, OAuthClientInformationFull] = {}
         self.codes: dict[str, AuthorizationCode] = {}
         self.tokens: dict[str, AccessToken] = {}
+        self.renewals: dict[str, RefreshToken] = {}
+        self.renewed = 0
+        self.resource: str | None = None
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         return self.clients.get(client_id)
@@ -70,23 +75,24 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         return self.codes.get(authorization_code)
 
     async def exchange_authorization_code(self, client: Any, authorization_code: AuthorizationCode) -> OAuthToken:
-        token = secrets.token_urlsafe(32)
-        self.tokens[token] = AccessToken(
-            token=token,
-            client_id=str(client.client_id),
-            scopes=authorization_code.scopes,
-            resource=authorization_code.resource,
-        )
-        return OAuthToken(access_token=token, token_type="Bearer", expires_in=3600)
+        return self._given(str(client.client_id), authorization_code.scopes, authorization_code.resource)
+
+    def _given(self, client: str, scopes: list[str], resource: str | None) -> OAuthToken:
+        token, renewal = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        self.tokens[token] = AccessToken(token=token, client_id=client, scopes=scopes, resource=resource)
+        self.renewals[renewal] = RefreshToken(token=renewal, client_id=client, scopes=scopes)
+        return OAuthToken(access_token=token, token_type="Bearer", expires_in=3600, refresh_token=renewal)
 
     async def load_access_token(self, token: str) -> AccessToken | None:
         return self.tokens.get(token)
 
-    async def load_refresh_token(self, client: Any, refresh_token: str) -> None:
-        return None
+    async def load_refresh_token(self, client: Any, refresh_token: str) -> RefreshToken | None:
+        return self.renewals.get(refresh_token)
 
     async def exchange_refresh_token(self, client: Any, refresh_token: RefreshToken, scopes: list[str]) -> OAuthToken:
-        raise NotImplementedError
+        self.renewed += 1
+        del self.renewals[refresh_token.token]
+        return self._given(str(client.client_id), scopes, self.resource)
 
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
         raise NotImplementedError
@@ -109,6 +115,7 @@ def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
         }
     )
     provider = Provider()
+    provider.resource = f"{url}/mcp"
     provider.clients["known"] = OAuthClientInformationFull(
         client_id="known",
         client_secret="s3cret-s3cret",
@@ -122,6 +129,7 @@ def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
         return "the secret"
 
     with serving(server.streamable_http_app(), port) as web:
+        web.provider = provider  # type: ignore[attr-defined]
         yield web
 
 
@@ -154,6 +162,51 @@ def test_the_pasted_address_signs_in_and_the_next_client_needs_no_more(guarded: 
     asyncio.run(scenario())
     [file] = (tmp_path / "nbtoolkit" / "oauth").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_token_that_is_taken_no_longer_is_renewed_once_and_only_then_asked_for(guarded: Web, tmp_path: Path) -> None:
+    provider: Provider = guarded.provider  # type: ignore[attr-defined]
+    asked: list[SignIn] = []
+
+    async def paste(request: SignIn) -> str:
+        asked.append(request)
+        return await way_back(request)
+
+    async def scenario() -> None:
+        async with client(guarded, paste) as made:
+            assert said(await use(made, "secret")) == "the secret"
+            provider.tokens.clear()
+            assert said(await use(made, "secret")) == "the secret"
+            assert (len(asked), provider.renewed) == (1, 1)
+            # Nothing that it holds is taken: the person is asked, and told that it is not the first time.
+            provider.tokens.clear()
+            provider.renewals.clear()
+            assert said(await use(made, "secret")) == "the secret"
+            assert ([request.again for request in asked], provider.renewed) == ([False, True], 1)
+        # The next kernel, after the end of what was kept: renewed where the server said, before the server refuses.
+        [file] = (tmp_path / "nbtoolkit" / "oauth").iterdir()
+        held = json.loads(file.read_text())
+        assert held["server"]["token_endpoint"].startswith(guarded.url)
+        file.write_text(json.dumps({**held, "ends": time.time() - 5}))
+        async with client(guarded, paste) as made:
+            assert said(await use(made, "secret")) == "the secret"
+        assert (len(asked), provider.renewed) == (2, 2)
+
+    asyncio.run(scenario())
+
+
+def test_a_browser_that_any_page_has_sent_here_is_no_way_back(guarded: Web) -> None:
+    async def open_browser(request: SignIn) -> str | None:
+        async with httpx2.AsyncClient() as browser:
+            answer = await browser.get(f"{request.redirect}?code=stolen&state=guessed")
+            assert answer.status_code == 404
+        return await way_back(request)
+
+    async def scenario() -> None:
+        async with client(guarded, open_browser) as made:
+            assert said(await use(made, "secret")) == "the secret"
+
+    asyncio.run(scenario())
 
 
 def test_a_browser_on_the_same_machine_comes_back_by_itself(guarded: Web) -> None:
@@ -207,8 +260,24 @@ def test_a_token_of_the_configuration_is_used_as_it_is(guarded: Web) -> None:
     async def never(request: SignIn) -> str:
         raise AssertionError("nobody asks where a token was given")
 
-    with pytest.raises(MCPConnectionError, match="answered 401"):
+    with pytest.raises(MCPConnectionError, match="answered 401 Unauthorized: it doesn't take the Authorization header"):
         asyncio.run(client(guarded, never, headers={"authorization": "Bearer stale"}).connect())
+
+
+def test_a_server_that_wants_a_token_and_knows_no_sign_in_says_where_to_put_one() -> None:
+    async def never(request: SignIn) -> str:
+        raise AssertionError("there is nowhere to sign in")
+
+    async def refuse(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            status = 401 if scope["path"] == "/mcp" else 404
+            await send({"type": "http.response.start", "status": status, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+    with serving(refuse) as web:
+        for handler in (never, None):
+            with pytest.raises(MCPConnectionError, match=r"wants to know who asks.*headers=.*--header \"Authorization"):
+                asyncio.run(client(web, handler).connect())
 
 
 def test_signing_out_forgets_the_tokens(tmp_path: Path) -> None:

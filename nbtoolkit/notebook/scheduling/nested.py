@@ -1,7 +1,7 @@
 """`asyncio.run` inside a cell, as documents written for scripts have it.
 
 The coroutine runs on a private loop, by `drive`: the kernel's loop is not entered again, so queued cells stay queued and
-clicks are handled.  Without a running loop `asyncio.run` stays what it was.
+clicks are handled.  Without a running loop `asyncio.run` stays what it was, but that it takes any awaitable.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def allow_nested_run() -> None:
 
     @functools.wraps(original)
     def run(main: Any, **options: Any) -> Any:
+        if inspect.isawaitable(main) and not asyncio.iscoroutine(main):
+            # As Python 3.14 takes it: a toolkit's call, say.
+            main = _awaited(main)
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             return original(main, **options)
-        if asyncio.iscoroutine(main):
-            return drive(main)
-        if inspect.isawaitable(main):
-            # As Python 3.14 takes it: a toolkit's call, say.
-            return drive(_awaited(main))
-        raise ValueError(f"a coroutine was expected, got {main!r}")
+        if not asyncio.iscoroutine(main):
+            raise ValueError(f"a coroutine was expected, got {main!r}")
+        return drive(main)
 
     asyncio.run = run
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -210,6 +211,11 @@ def test_system_exit_goes_through() -> None:
     assert drive(value()) == "value"
 
 
+class Later:
+    def __await__(self) -> Generator[Any, None, Any]:
+        return value().__await__()
+
+
 def test_asyncio_run_nests_only_while_it_is_allowed() -> None:
     async def outer() -> Any:
         return asyncio.run(value())
@@ -219,6 +225,10 @@ def test_asyncio_run_nests_only_while_it_is_allowed() -> None:
     try:
         assert original(outer()) == "value"
         assert asyncio.run(value()) == "value"
+        # Any awaitable, such as a toolkit's call: here as in a cell.
+        run: Any = asyncio.run
+        assert run(Later()) == "value"
+        assert original(calls(asyncio.run, Later())) == "value"
         with pytest.raises(ValueError, match="a coroutine was expected"):
             original(calls(asyncio.run, 1))
     finally:
