@@ -21,6 +21,8 @@ LAYERS: list[set[str]] = [
     {"schema", "permission", "tool.base", "tool.result", "tool.content", "tool.progress"},
     {
         "tool.process",
+        "tool.children",
+        "tool.screen",
         "tool.diffs",
         "tool.disk",
         "tool.texts",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import TextBlock, ToolResultState, new_id
 from nbtoolkit.permission.command_subject import CommandSubject
+from nbtoolkit.permission.git_quiet import only_reads, quiet_git
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision, PermissionRule
 from nbtoolkit.permission.sensitive import DANGEROUS_DIRECTORIES, DANGEROUS_FILES, Places, roots
 from nbtoolkit.permission.shell_judge import judge_line
-from nbtoolkit.permission.subject import Effect, Match
+from nbtoolkit.permission.subject import Match
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.process import Ended, run_streaming
 from nbtoolkit.tool.result import ToolChunk
@@ -29,6 +29,8 @@ DEFAULT_TIMEOUT = 120_000
 LONGEST_TIMEOUT = 600_000
 # What a model gets of a long output: its beginning as it comes, its end when it is there.
 HEAD = 20_000
+# Linux takes no longer argument.
+LONGEST_COMMAND = 131_071
 TAIL = 10_000
 
 # Read by bash before the first command, or changing what a command's words mean.
@@ -43,22 +45,6 @@ _NEVER = (
     "BASHOPTS",
     "POSIXLY_CORRECT",
 )
-# git would run hooks, a file system monitor, a diff program or a pager from a repository's own settings.
-_GIT_SETTINGS = {
-    "core.hooksPath": os.devnull,
-    "core.fsmonitor": "false",
-    "core.pager": "cat",
-    "interactive.diffFilter": "",
-    "core.sshCommand": "false",
-    "core.gitProxy": "",
-    "gc.auto": "0",
-    "maintenance.auto": "false",
-    "log.showSignature": "false",
-    "submodule.recurse": "false",
-    # A folder that is made to look like a repository, by whoever may write files, would bring settings of its own.
-    "safe.bareRepository": "explicit",
-}
-
 
 _BASH_INPUT: dict[str, Any] = {
     "type": "object",
@@ -78,16 +64,13 @@ _BASH_INPUT: dict[str, Any] = {
 }
 
 
-# An empty diff program is an error to git, so where one is set up a plain one takes its place.
-_PLAIN_DIFF = 'f() { diff -u --label "a/$1" --label "b/$1" "$2" "$5"; :; }; f'
-
-
 class Bash(ToolBase):
     """Runs a bash command line in the notebook's folder."""
 
     name = "Bash"
     description = (
-        "Run a command line in bash and return its output and exit code. There is no terminal and no input. "
+        "Run a command line in bash and return its output and exit code. There is no terminal and no input, and nothing "
+        "that it starts outlives the call. "
         "Each call starts in the notebook's folder; use absolute paths, or `cd folder && command`. "
         "Use Read, Write, Edit, Glob and Grep for files rather than cat, sed, find and grep."
     )
@@ -129,7 +112,7 @@ class Bash(ToolBase):
 
     async def check_read_only(self, tool_input: dict[str, Any]) -> bool:
         """Whether every part provably only reads, within the folder that the command starts in."""
-        return self._only_reads(tool_input["command"])
+        return only_reads(self._parts(tool_input["command"]))
 
     async def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool:
         """Whether an allow rule with this content covers every command of the line."""
@@ -171,28 +154,14 @@ class Bash(ToolBase):
         except OSError:
             return "/"
 
-    def _only_reads(self, command: str) -> bool:
+    def _parts(self, command: str) -> list[Subject]:
         folder = self._folder()
-        parts = judge_line(command, cwd=folder, folders=(folder,), places=self._places, base=folder)
-        return all(each.effect in (Effect.READ, Effect.READ_OUTSIDE) and each.safety is None for each in parts)
+        return judge_line(command, cwd=folder, folders=(folder,), places=self._places, base=folder)
 
     def _environment(self, command: str) -> dict[str, str]:
         env = {k: v for k, v in os.environ.items() if k not in _NEVER and not k.startswith("BASH_FUNC_")}
         env["TERM"] = "dumb"
-        if self._only_reads(command):
-            for at, (key, value) in enumerate(_GIT_SETTINGS.items()):
-                env[f"GIT_CONFIG_KEY_{at}"] = key
-                env[f"GIT_CONFIG_VALUE_{at}"] = value
-            if "git" in command and _external_diff(command, self._folder(), env):
-                env["GIT_EXTERNAL_DIFF"] = _PLAIN_DIFF
-            else:
-                env.pop("GIT_EXTERNAL_DIFF", None)
-            env["GIT_CONFIG_COUNT"] = str(len(_GIT_SETTINGS))
-            env.update(
-                GIT_PAGER="cat", PAGER="cat", GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1"
-            )
-            for name in ("GIT_DIFF_OPTS", "RIPGREP_CONFIG_PATH", "TAR_OPTIONS", "LESSOPEN"):
-                env.pop(name, None)
+        quiet_git(env, self._parts(command))
         return env
 
     async def call(
@@ -204,19 +173,19 @@ class Bash(ToolBase):
         """Run the command, giving its output as it comes."""
         shell = shutil.which("bash")
         folder = self._folder()
-        if shell is None or not os.path.isdir(folder):  # noqa: PTH112, ASYNC240
-            what = "bash wasn't found on this computer" if shell is None else f"the folder {folder!r} doesn't exist"
-            yield ToolChunk.of(f"The command was not run: {what}.", ToolResultState.ERROR)
+        fault = _fault(command, folder, shell)
+        if fault is not None or shell is None:
+            yield ToolChunk.of(f"The command was not run: {fault}", ToolResultState.ERROR)
             return
         from nbtoolkit.mcp import guardian
         from nbtoolkit.mcp.process import ensure_guardian, tell_guardian
 
-        # It ends the command where this process is killed.
-        ensure_guardian()
         mark = (guardian.MARK, f"{guardian.owner_mark()}#command.{new_id()}")
         groups: list[int] = []
 
         def started(group: int) -> None:
+            # It ends the command where this process is killed.
+            ensure_guardian()
             groups.append(group)
             tell_guardian(f"+{group}")
 
@@ -241,12 +210,18 @@ class Bash(ToolBase):
         if end.timed_out:
             text += f"{output.newline()}[timed out after {limit:g} s; the command and all it started were ended]"
             state = ToolResultState.ERROR
+        elif end.code is None:
+            text += f"{output.newline()}[ended together with the process that watches over it, so its exit code isn't known]"
+            state = ToolResultState.ERROR
         elif end.code:
             how = f"exit code {end.code}" if end.code > 0 else f"ended by signal {-end.code}"
             text += f"{output.newline()}[{how}]"
             state = ToolResultState.ERROR
         elif not output.size:
             text = "[no output, exit code 0]"
+        if end.left:
+            many = "1 process" if end.left == 1 else f"{end.left} processes"
+            text += f"{output.newline()}[{many} of the command can't be ended by this user and still run]"
         yield ToolChunk(
             content=[TextBlock(id=block, text=text)] if text else [],
             state=state,
@@ -254,20 +229,23 @@ class Bash(ToolBase):
         )
 
 
-def _external_diff(command: str, folder: str, env: dict[str, str]) -> bool:
-    """Whether git's settings may name a diff program: here they tell, for another folder's nobody looks."""
-    if env.get("GIT_EXTERNAL_DIFF") or "-C" in command or "cd " in command or "pushd" in command:
-        return True
-    git = shutil.which("git")
-    if git is None:
-        return False
-    try:
-        found = subprocess.run(  # noqa: S603 - reads a setting
-            [git, "config", "--get", "diff.external"], cwd=folder, capture_output=True, timeout=5, check=False
+def _fault(command: str, folder: str, shell: str | None) -> str | None:
+    """Why a command can't be run at all, and what to do about it."""
+    if shell is None:
+        return "bash wasn't found on this computer. Install it, or use the other tools."
+    if not os.path.isdir(folder):  # noqa: PTH112
+        return f"the folder {folder!r} doesn't exist. Make it, or start Bash in another one."
+    if "\0" in command:
+        return (
+            "it holds a NUL character, which no program can be given. Leave it out, or write it as $'\\x00' to printf."
         )
-    except (OSError, subprocess.SubprocessError):
-        return True
-    return bool(found.stdout.strip())
+    try:
+        size = len(os.fsencode(command))
+    except UnicodeEncodeError:
+        return "it holds half of a surrogate pair, which is no character. Leave it out."
+    if size > LONGEST_COMMAND:
+        return f"it is {size:,} bytes long, and the system takes {LONGEST_COMMAND:,}. Write it to a file and run that with bash."
+    return None
 
 
 class _Output:

@@ -1,25 +1,28 @@
-"""One shell command as a process group: its output as it comes, its end certain.
+"""One shell command: its output as it comes, its end certain.
 
-Whatever happens, success, timeout, cancellation or an exception, nothing of the group is alive afterwards; on Linux
-that holds for children that left the group too, unless they cleaned their environment: they carry a mark in it.
+Whatever happens, success, timeout, cancellation, an exception or the death of this process, nothing that the command
+started is alive afterwards. On Linux that holds for whoever descends from it, since a process of ours stands between
+(``process_keeper``). Elsewhere it holds for its process group; who leaves that by ``setsid`` is out of reach there.
+
+stdout and stderr share one pipe: what was written first comes first, as in a terminal.
 """
 
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import os
-import re
 import secrets
-import signal
-import subprocess
 import threading
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
+
+from nbtoolkit.tool.children import Kept, Plain, can_be_kept
+from nbtoolkit.tool.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+
+    from nbtoolkit.tool.children import Child
 
 __all__ = ["Ended", "run_streaming"]
 
@@ -27,58 +30,50 @@ __all__ = ["Ended", "run_streaming"]
 READ_SIZE = 65_536
 # Read but not yet taken; a command that writes faster waits, as it would for a slow terminal.
 MOST_WAITING = 4 * 1024 * 1024
-# Time between asking a group to end and ending it.
+# Time between asking a command to end and ending it.
 GRACE = 1.0
-# A background child may hold the pipes when its shell has gone; its last words get this long.
+# A background child may hold the pipe when its shell has gone; its last words get this long.
 LAST_WORDS = 0.2
 # An idle wait must wake up, or an interrupt that only sets a flag is seen late.
 TICK = 0.25
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
+# Set where the process between couldn't start once.
+_unkept = False
 
 
 class Ended:
-    """How a command ended: its exit code (negative: the signal), or that its time was over."""
+    """How a command ended: its exit code (negative: the signal; None: nobody knows), or that its time was over."""
 
-    __slots__ = ("code", "timed_out")
+    __slots__ = ("code", "left", "timed_out")
 
-    def __init__(self, code: int | None, *, timed_out: bool = False) -> None:
+    def __init__(self, code: int | None, *, timed_out: bool = False, left: int = 0) -> None:
         self.code = code
         self.timed_out = timed_out
+        self.left = left
+        """How many processes of the command are alive still, since this user may not end them."""
 
 
 class _Pump:
-    """Threads that read a process's pipes into a buffer that the loop empties."""
+    """A thread that reads a command's output into a buffer that the loop empties."""
 
-    def __init__(self, process: subprocess.Popen[bytes], loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._event = asyncio.Event()
+    def __init__(self, pipe: int, wake: Callable[[], None]) -> None:
+        self._wake = wake
         self._room = threading.Condition()
         self._parts: list[str] = []
         self._size = 0
-        self._open = 0
+        self._open = True
         self._closed = False
-        self._process = process
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                self._open += 1
-                threading.Thread(target=self._read, args=(pipe,), daemon=True, name="nbtoolkit-output").start()
-        threading.Thread(target=self._wait, daemon=True, name="nbtoolkit-wait").start()
+        threading.Thread(target=self._read, args=(pipe,), daemon=True, name="nbtoolkit-output").start()
 
-    def _read(self, pipe: IO[bytes]) -> None:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        with contextlib.suppress(OSError, ValueError):
-            while data := os.read(pipe.fileno(), READ_SIZE):
-                self._put(decoder.decode(data), len(data))
-            self._put(decoder.decode(b"", final=True), 0)
+    def _read(self, pipe: int) -> None:
+        screen = Screen()
         with contextlib.suppress(OSError):
-            pipe.close()
+            while data := os.read(pipe, READ_SIZE):
+                self._put(screen.feed(data), len(data))
+            self._put(screen.feed(b"", final=True), 0)
+        os.close(pipe)
         with self._room:
-            self._open -= 1
-        self._wake()
-
-    def _wait(self) -> None:
-        self._process.wait()
+            self._open = False
         self._wake()
 
     def _put(self, text: str, size: int) -> None:
@@ -89,34 +84,91 @@ class _Pump:
             self._size += size
         self._wake()
 
-    def _wake(self) -> None:
-        # The loop may be gone where the call was given up.
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._event.set)
-
     def close(self) -> None:
+        """Let the thread read on to the end without anybody taking it."""
         with self._room:
             self._closed = True
             self._room.notify_all()
 
     @property
     def drained(self) -> bool:
+        """Whether all was taken, and no more will come."""
         with self._room:
             return not self._open and not self._parts
 
-    async def take(self, timeout: float) -> str:
-        """What has come, waiting for it no longer than ``timeout``."""
-        if not self._parts:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(timeout, TICK)):
-                    await self._event.wait()
-        self._event.clear()
+    def take(self) -> str:
+        """What has come."""
         with self._room:
             text = "".join(self._parts)
             self._parts.clear()
             self._size = 0
             self._room.notify_all()
-        return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
+        return text
+
+
+class _Run:
+    """A command, the pump at its output, and the event that both set."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        mark: tuple[str, str],
+        started: Callable[[int], None] | None,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+        self._plain: Callable[[], Child] = lambda: Plain(argv, cwd, env, mark, self._wake, started)
+        self.child: Child = Kept(argv, cwd, env, mark, self._wake) if can_be_kept() and not _unkept else self._plain()
+        self.pump = _Pump(self.child.output, self._wake)
+        self.ended = False
+
+    def _wake(self) -> None:
+        # The loop may be gone where the call was given up.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._event.set)
+
+    async def take(self, seconds: float) -> str:
+        """What has come, waiting for it no longer than that."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(max(0.0, seconds), TICK)):
+                await self._event.wait()
+        self._event.clear()
+        if self.child.failed:
+            # The next one couldn't start either.
+            global _unkept
+            _unkept = True
+            self.child.end()
+            self.child = self._plain()
+            self.pump = _Pump(self.child.output, self._wake)
+        return self.pump.take()
+
+    async def ask(self) -> None:
+        """Ask it to end, and give it time for that."""
+        self.child.ask()
+        until = self._loop.time() + GRACE
+        while not self.child.over and self._loop.time() < until:  # noqa: ASYNC110 - a process sets no event
+            await asyncio.sleep(0.02)
+
+    async def finish(self) -> tuple[str, int]:
+        """End it; what it had written and nobody took yet, and how many are left."""
+        left = self.child.end()
+        self.ended = True
+        # One who may not be ended may hold the pipe for ever.
+        until = self._loop.time() + LAST_WORDS
+        text = self.pump.take()
+        while not self.pump.drained and self._loop.time() < until:
+            await asyncio.sleep(0.005)
+            text += self.pump.take()
+        return text, left
+
+    def abandon(self) -> None:
+        """End it, if that isn't done: also where the one who iterates gave up, was cancelled or interrupted."""
+        self.pump.close()
+        if not self.ended:
+            self.child.ask()
+            self.child.end()
 
 
 async def run_streaming(
@@ -130,92 +182,29 @@ async def run_streaming(
 ) -> AsyncGenerator[str | Ended, None]:
     """Run, giving text as it comes and an ``Ended`` at last.
 
-    ``mark`` is a variable and a value that no other process has; ``started`` is told the group.
+    ``mark`` is a variable and a value that no other process has; ``started`` is told the group, where nothing but this
+    process would end it.
     """
-    mark = mark or ("NBTOOLKIT_CALL", secrets.token_hex(8))
     loop = asyncio.get_running_loop()
-    process = subprocess.Popen(  # noqa: S603, ASYNC220 - a shell is the point; its threads keep the loop free
-        list(argv),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=cwd,
-        env={**env, mark[0]: mark[1]},
-        start_new_session=os.name == "posix",
-    )
-    if started is not None:
-        started(process.pid)
-    pump = _Pump(process, loop)
-    ended = False
+    deadline = loop.time() + timeout
+    run = _Run(argv, cwd, env, mark or ("NBTOOLKIT_CALL", secrets.token_hex(8)), started)
     try:
-        deadline = loop.time() + timeout
         last_words: float | None = None
         while True:
-            text = await pump.take(max(0.0, (last_words or deadline) - loop.time()))
-            if text:
+            if text := await run.take((last_words or deadline) - loop.time()):
                 yield text
-            if process.poll() is not None:
-                if pump.drained:
-                    break
+            if run.child.over:
                 last_words = last_words or loop.time() + LAST_WORDS
-                if loop.time() >= last_words:
+                if run.pump.drained or loop.time() >= last_words:
                     break
             elif loop.time() >= deadline:
-                await _end_politely(process, pump, loop)
-                for rest in (await pump.take(0.0), await pump.take(0.0)):
-                    if rest:
-                        yield rest
-                ended = True
-                yield Ended(None, timed_out=True)
-                return
-        ended = True
-        _end_at_once(process, mark)
-        yield Ended(process.returncode)
+                break
+        timed_out = not run.child.over
+        if timed_out:
+            await run.ask()
+        text, left = await run.finish()
+        if text:
+            yield text
+        yield Ended(None if timed_out else run.child.code, timed_out=timed_out, left=left)
     finally:
-        # Also where the one who iterates gave up, was cancelled or interrupted.
-        if not ended:
-            _signal_group(process, signal.SIGTERM)
-        pump.close()
-        _end_at_once(process, mark)
-
-
-async def _end_politely(process: subprocess.Popen[bytes], pump: _Pump, loop: asyncio.AbstractEventLoop) -> None:
-    _signal_group(process, signal.SIGTERM)
-    until = loop.time() + GRACE
-    while process.poll() is None and loop.time() < until:  # noqa: ASYNC110 - a process sets no event
-        await asyncio.sleep(0.02)
-    pump.close()
-
-
-def _end_at_once(process: subprocess.Popen[bytes], mark: tuple[str, str]) -> None:
-    """Kill what is left of the group, and whoever left the group with our mark in its environment."""
-    _signal_group(process, getattr(signal, "SIGKILL", signal.SIGTERM))
-    for pid in _marked(mark):
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
-    # A killed process is gone in no time; one that hangs in the kernel must not hang this too.
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=2.0)
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
-    with contextlib.suppress(OSError):
-        if os.name == "posix":
-            os.killpg(process.pid, number)
-        elif process.poll() is None:
-            process.kill()
-
-
-def _marked(mark: tuple[str, str]) -> list[int]:
-    wanted = "=".join(mark).encode()
-    found: list[int] = []
-    proc = Path("/proc")
-    if not (proc / "self" / "environ").exists():
-        return found
-    me = os.getpid()
-    for entry in os.scandir(proc):
-        if entry.name.isdigit() and int(entry.name) != me:
-            with contextlib.suppress(OSError):
-                if wanted in Path(entry.path, "environ").read_bytes():
-                    found.append(int(entry.name))
-    return found
+        run.abandon()

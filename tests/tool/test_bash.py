@@ -58,7 +58,7 @@ def written(path: Path) -> int:
 
 def test_output_and_exit_code_are_said() -> None:
     response = asyncio.run(run("echo out; echo err >&2; exit 3"))
-    assert sorted(response.text.splitlines()) == ["[exit code 3]", "err", "out"]
+    assert response.text.splitlines() == ["out", "err", "[exit code 3]"]
     assert response.state is ToolResultState.ERROR
     assert response.metadata["exit_code"] == 3
 
@@ -129,6 +129,128 @@ def test_nothing_that_a_command_started_outlives_it(tmp_path: Path, start: str) 
     marker = f"{100}.{os.getpid()}{abs(hash(start)) % 10_000}"
     asyncio.run(run(start.replace("100", marker), tmp_path))
     assert eventually(lambda: not any(marker in line for line in command_lines()))
+
+
+ORPHAN = """import os, sys, time
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+os.closerange(0, 200)
+os.execve("/bin/sleep", ["sleep", sys.argv[1]], {})
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere who leaves the group is out of reach, as the module says"
+)
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("setsid env -i sleep 100 &", "by itself"),
+        ("setsid env -i sleep 100 &", "by its time"),
+        ("setsid env -i sleep 100 &", "with the process that watches over it"),
+        ("(setsid env -i bash -c 'env -i sleep 100 & setsid sleep 100 & wait' &) ; true", "by itself"),
+        ("python3 orphan.py 100", "by itself"),
+        ("python3 orphan.py 100", "with the process that watches over it"),
+        (
+            "for n in 1 2 3 4 5 6 7 8; do setsid env -i bash -c 'trap \"\" TERM; while :; do sleep 100; done' & done",
+            "by its time",
+        ),
+    ],
+)
+def test_not_even_who_leaves_group_session_and_environment_outlives_a_command(
+    tmp_path: Path, start: str, end: str
+) -> None:
+    (tmp_path / "orphan.py").write_text(ORPHAN)
+    marker = f"{100}.{os.getpid()}{abs(hash((start, end))) % 10_000}"
+    start = start.replace("100", marker).replace("python3", sys.executable)
+    command = {"by itself": start, "by its time": f"{start}\nsleep {marker}"}.get(end, f"{start}\nexec sleep {marker}")
+    if end.startswith("with"):
+        program = (
+            "import asyncio, sys; from nbtoolkit.tool.bash import Bash\n"
+            "async def go():\n"
+            "    async for _ in Bash(cwd=sys.argv[2]).call(command=sys.argv[1]): pass\n"
+            "asyncio.run(go())\n"
+        )
+        process = subprocess.Popen([sys.executable, "-c", program, command, tmp_path])
+        assert eventually(lambda: any(f"sleep\0{marker}" in line for line in command_lines()))
+        process.kill()
+        process.wait()
+    else:
+        response = asyncio.run(run(command, tmp_path, timeout=1_000 if end == "by its time" else 60_000))
+        assert ("timed out" in response.text) == (end == "by its time")
+    assert eventually(lambda: not any(marker in line for line in command_lines()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing stands between elsewhere")
+def test_a_command_that_ends_the_process_above_it_is_ended_too_and_was_run_once(tmp_path: Path) -> None:
+    response = asyncio.run(run("echo one >> ran; kill -9 $PPID; sleep 100", tmp_path))
+    assert "exit code isn't known" in response.text
+    assert response.state is ToolResultState.ERROR
+    assert (tmp_path / "ran").read_text() == "one\n"
+
+
+def test_where_nothing_can_stand_between_a_command_runs_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nbtoolkit.tool import children, process
+
+    monkeypatch.setattr(process, "_unkept", False)
+    monkeypatch.setattr(children, "_KEEPER", str(tmp_path / "gone.py"))
+    response = asyncio.run(run("echo out; exit 3", tmp_path))
+    assert response.text == "out\n[exit code 3]"
+    assert process._unkept is True
+    pid = tmp_path / "pid"
+    response = asyncio.run(run(f"(echo $BASHPID > {pid}; exec setsid sleep 100) & sleep 100", timeout=400))
+    assert "timed out" in response.text
+    assert gone(written(pid))
+
+
+def test_stdout_and_stderr_come_in_the_order_in_which_they_were_written() -> None:
+    response = asyncio.run(run("for n in 1 2 3 4 5 6 7 8 9; do echo out $n; echo err $n >&2; done"))
+    assert response.text == "".join(f"out {n}\nerr {n}\n" for n in range(1, 10))
+
+
+def test_a_bar_that_draws_itself_over_and_over_is_one_line() -> None:
+    response = asyncio.run(run(r"for n in 10 20 30; do printf '\r%d%%' $n >&2; done; echo >&2; echo done"))
+    assert response.text == "30%\ndone\n"
+
+
+def test_what_python_prints_comes_at_once() -> None:
+    async def scenario() -> None:
+        python = f"import time; print('first'); time.sleep({100 + os.getpid() / 1e6})"
+        async for chunk in await stream(f'{sys.executable} -c "{python}"'):
+            assert "first" in "".join(getattr(block, "text", "") for block in chunk.content)
+            break
+
+    asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def test_a_command_that_closes_its_output_is_waited_for() -> None:
+    assert asyncio.run(run("exec >&- 2>&-; sleep 0.3; exit 3")).text == "[exit code 3]"
+
+
+@pytest.mark.parametrize(
+    "command", ["cat /dev/tty", "read -r x < /dev/tty || exit 1", "sudo -k -S true </dev/tty", "cat"]
+)
+def test_nobody_is_asked_for_a_password_on_a_terminal(command: str) -> None:
+    response = asyncio.run(run(command, timeout=20_000))
+    assert response.metadata["timed_out"] is False
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("echo a\0b", "holds a NUL character"),
+        ("echo \ud800", "half of a surrogate pair"),
+        ("echo " + "x" * 131_072, "Write it to a file"),
+    ],
+)
+def test_a_command_that_cant_be_given_to_a_program_is_said(command: str, said: str) -> None:
+    response = asyncio.run(run(command))
+    assert response.state is ToolResultState.ERROR
+    assert said in response.text
+    assert "\n" not in response.text
 
 
 def command_lines() -> list[str]:
