@@ -39,7 +39,7 @@ def allow_in_kernels() -> None:
     except RuntimeError:
         return
     _patched = _run
-    asyncio.run = _run  # type: ignore[assignment]
+    asyncio.run = _run
 
 
 def undo() -> None:
@@ -51,9 +51,9 @@ def undo() -> None:
 
 
 @functools.wraps(_standard)
-def _run(main: Awaitable[T], **options: Any) -> T:
+def _run(main: Any, **options: Any) -> Any:
     # As Python 3.14 takes it: a toolkit's call, say.
-    coroutine: Any = _awaited(main) if inspect.isawaitable(main) and not asyncio.iscoroutine(main) else main
+    coroutine = _awaited(main) if inspect.isawaitable(main) and not asyncio.iscoroutine(main) else main
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -140,9 +140,11 @@ class MCPTool(ToolBase):
             result = await self.client.call_raw(self.server_tool_name, arguments, progress, self.definition)
         except (MCPConnectionError, MCPDefinitionError) as error:
             return ToolChunk.of(str(error), ToolResultState.ERROR)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as stop:
             task = asyncio.current_task()
             if task is None or task.cancelling():
+                # An interrupted cell shows it, and would show its bare name.
+                stop.args = stop.args or (f"stopped; the MCP server {self.client.name!r} is told to cancel the call",)
                 raise
             # Not this task: somebody stopped the call at the server's card.
             return ToolChunk.of("The call was stopped before it ended.", ToolResultState.INTERRUPTED)
