@@ -73,6 +73,8 @@ class CommandSubject(Subject):
     """How many words of ``allowed`` a pattern must name, so that it names what a wrapper runs too."""
     hidden: bool = False
     """Whether it can run what nobody can tell: every deny and ask rule may name it."""
+    drivers: frozenset[str] | None = None
+    """For git that only reads: the diff programs of its repository's settings, which must be switched off for it."""
     mentions: frozenset[str] = frozenset()
     """Words, casefolded, in code that it is given: a deny or ask rule for such a program may name it."""
 

@@ -17,7 +17,7 @@ from nbtoolkit.permission.shell_values import Argument
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BELOW", "Access", "Below", "Reading", "Spec", "parse_spec", "reading", "scan"]
+__all__ = ["BELOW", "Access", "Below", "GitReading", "Reading", "Spec", "parse_spec", "reading", "scan"]
 
 Access = Literal["read", "name", "write"]
 
@@ -49,6 +49,15 @@ class Below(NamedTuple):
 BELOW = Below()
 
 
+class GitReading(NamedTuple):
+    """Which repository git reads, and how."""
+
+    folder: Argument | None = None
+    """Where it goes before it looks for one."""
+    compares: bool = True
+    """Whether it looks at the files of the working tree, not just at what is committed."""
+
+
 @dataclass(slots=True)
 class Reading:
     """What a command that only reads (or only edits) looks at."""
@@ -60,6 +69,7 @@ class Reading:
     """Whether, without a path, it works on the folder that it stands in."""
     below: Below = BELOW
     unknown_paths: bool = False
+    git: GitReading | None = None
     into: Argument | None = None
     """Where cp and mv put things, by their own names where it is a folder."""
 

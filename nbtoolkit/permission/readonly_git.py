@@ -1,10 +1,10 @@
-"""Which git commands provably only read. Hooks, fsmonitor, external diff and pagers are Bash's to switch off."""
+"""Which git commands provably only read. Hooks, fsmonitor, diff programs and pagers are Bash's to switch off."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nbtoolkit.permission.readonly import Reading, parse_spec, scan
+from nbtoolkit.permission.readonly import GitReading, Reading, parse_spec, scan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,17 @@ GIT_VALUED = frozenset(
 )
 _GIT_ALONE = frozenset(
     {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects", "--icase-pathspecs"}
+)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# They look at what is committed, and at no file of the working tree.
+_COMMITTED = _words(
+    "log show shortlog reflog whatchanged branch tag remote rev-parse rev-list ls-tree cat-file for-each-ref show-ref merge-base "
+    "name-rev describe diff-tree count-objects version var notes bisect worktree check-ignore stash"
 )
 
 _LOG = (
@@ -123,7 +134,10 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
     if any("%G" in (each.static or "") or "signature" in (each.static or "") for each in rest):
         # A format or an order that checks signatures runs gpg.
         return None
-    result = Reading(paths=[(each, "name") for each in folders])
+    compares = words[0] not in _COMMITTED or "--dirty" in found.flags
+    result = Reading(
+        paths=[(each, "name") for each in folders], git=GitReading(folders[0] if folders else None, compares)
+    )
     kind = parsed.operands
     if kind in {"none", "="}:
         return None if found.operands else result

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.command_subject import CommandSubject, Form, form, suggest
 from nbtoolkit.permission.dangers import Runs, danger
+from nbtoolkit.permission.git_settings import git_runs
 from nbtoolkit.permission.modes import READS
 from nbtoolkit.permission.own_files import OWN_FILE
 from nbtoolkit.permission.programs import CODE, RUNNERS_OF_ANYTHING, family, program_name
@@ -271,6 +272,10 @@ class _Judge(EffectJudge):
         effect = Effect.OTHER
         why = None
         paths: list[PathSubject] = []
+        drivers: frozenset[str] | None = None
+        if read is not None and read.git is not None:
+            drivers, why = git_runs(read.git, cwds)
+            read = None if why is not None else read
         if read is not None:
             read.recursive = read.recursive and safety is None
             effect, why, paths = self.looked_at(read, at, cwds, seen)
@@ -291,6 +296,7 @@ class _Judge(EffectJudge):
             forms=tuple(forms),
             hidden=program is None or hidden[0],
             reach=reach,
+            drivers=drivers,
             mentions=frozenset() if read is not None else self.mentioned(args, forms),
         )
         if effect not in READS:
