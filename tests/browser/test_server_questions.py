@@ -93,7 +93,7 @@ def test_a_documents_servers_are_used_and_what_one_asks_is_answered(open_noteboo
     key.fill("hunter2-hunter2")
     card.get_by_label("seats").fill("99")
     send.click()
-    expect(card.get_by_role("alert")).to_be_visible()
+    expect(card.locator(".nbtk-fault[role=alert]")).to_be_visible()
     card.get_by_label("seats").fill("7")
     send.click()
     page.wait_done(4)

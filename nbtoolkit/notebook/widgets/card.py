@@ -276,7 +276,7 @@ class ApprovalCard:
         pick = self._kit.field(
             w.Dropdown,
             "Mode",
-            label_width="40px",
+            label_width="3.1em",
             classes="nbtk-mode",
             layout=self._kit.layout(),
             options=MODES,

@@ -30,7 +30,7 @@ SCOPES: tuple[tuple[str, Scope], ...] = (
     ("this project", "project"),
     ("me, everywhere", "user"),
 )
-_LABEL = "56px"
+_LABEL = "4.3em"
 
 
 class AlwaysDrawer:
@@ -60,7 +60,7 @@ class AlwaysDrawer:
             tooltip="One rule a line",
         )
         self._scope = kit.field(
-            w.Dropdown, "For", label_width=_LABEL, layout=kit.layout(width="260px"), options=SCOPES, value="kernel"
+            w.Dropdown, "For", label_width=_LABEL, layout=kit.layout(width="20em"), options=SCOPES, value="kernel"
         )
         save = kit.button("Allow always", about, "8.4em", self._pressed, "nbtk-primary")
         self._note = kit.html("")

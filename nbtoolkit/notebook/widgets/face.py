@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["claims", "clipped", "head", "item_head", "why"]
 
+# Out of sight, and gone when it is answered.
+HEARD = '<span class="nbtk-heard">A call waits for your answer: </span>'
 # An item of a tray shows so many lines of its body; the rest is one click away.
 ITEM_LINES = 8
 
@@ -23,9 +25,9 @@ def _code(text: str) -> str:
 
 
 def head(request: ApprovalRequest, line: Title) -> str:
-    """What will happen, and who asks."""
+    """What will happen, and who asks; a screen reader says it when it comes."""
     heading = f'<div role="heading" aria-level="4" class="nbtk-title">{_code(line.tool)}{line.html(_code)}</div>'
-    return f'{heading}<div class="nbtk-meta">{meta(request)}</div>'
+    return f'<div role="alert">{HEARD}{heading}</div><div class="nbtk-meta">{meta(request)}</div>'
 
 
 def item_head(request: ApprovalRequest, line: Title, shown: Body, number: int) -> str:

@@ -205,7 +205,7 @@ def _head(question: ServerQuestion) -> str:
         "ask_model": "Your own handler would answer; the server gets what the model says.",
         "sign_in": "It wants to know who asks.",
     }[question.kind]
-    return f'{title}<div class="nbtk-meta">An MCP server. {meta}</div>'
+    return f'<div role="alert">{title}</div><div class="nbtk-meta">An MCP server. {meta}</div>'
 
 
 def _body(question: ServerQuestion) -> str:

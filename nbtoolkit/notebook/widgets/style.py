@@ -11,7 +11,8 @@ from __future__ import annotations
 __all__ = ["SHEET", "WIDTHS"]
 
 _FRAME = """
-.nbtk{--nbtk-line:var(--jp-border-color2,#bdbdbd);--nbtk-ink:var(--jp-ui-font-color1,#212121);
+.nbtk{--nbtk-high:max(28px,2.154em);--jp-widgets-inline-height:var(--nbtk-high);
+ --jp-widgets-font-size:var(--jp-ui-font-size1,13px);--nbtk-line:var(--jp-border-color2,#bdbdbd);--nbtk-ink:var(--jp-ui-font-color1,#212121);
  --nbtk-soft:color-mix(in srgb,var(--nbtk-ink) 72%,transparent);
  --nbtk-hair:color-mix(in srgb,var(--nbtk-ink) 14%,transparent);
  --nbtk-code:color-mix(in srgb,var(--nbtk-ink) 6%,transparent);
@@ -30,6 +31,8 @@ _FRAME = """
 .nbtk .nbtk-head>.widget-html{flex:1 1 300px;width:auto}
 .nbtk .nbtk-title{font-size:var(--jp-ui-font-size2,15px);font-weight:600;line-height:1.4;overflow-wrap:anywhere}
 .nbtk .nbtk-title code{font-family:var(--jp-code-font-family);font-size:.93em;background:none;padding:0;color:inherit}
+.nbtk .nbtk-heard{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.nbtk.nbtk-asked:not(.nbtk-pending) .nbtk-heard{display:none}
 .nbtk .nbtk-meta{color:var(--nbtk-soft);overflow-wrap:anywhere}
 .nbtk .nbtk-body{padding:0 12px 8px}
 .nbtk .nbtk-why{margin-bottom:8px}
@@ -129,20 +132,20 @@ _ACTIONS = """
 .nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-acts>.nbtk-status{visibility:visible}
 .nbtk .nbtk-hidden,.nbtk .nbtk-hidden>*{visibility:hidden}
 .nbtk .nbtk-shut{display:none}
-.nbtk .nbtk-mode{width:150px;flex:none}
+.nbtk .nbtk-mode{width:11.6em;flex:none}
 .nbtk .nbtk-row{flex-flow:row wrap;gap:8px;align-items:center}
 .nbtk .nbtk-row>.widget-html{width:auto;flex:1 1 160px}
 .nbtk .nbtk-deny-pair{flex:1 1 250px;gap:0;flex-flow:row nowrap}
 .nbtk .nbtk-deny-pair>.widget-text{flex:1 1 120px;width:auto}
 .nbtk .nbtk-deny-pair .jupyter-button{border-radius:2px 0 0 2px;border-right:0}
 .nbtk :is(.widget-text,.widget-dropdown,.widget-textarea,.widget-select){width:auto;min-width:0}
-.nbtk .widget-text{height:28px}
+.nbtk .widget-text{height:auto}
 .nbtk .widget-text input,.nbtk .widget-dropdown select{width:100%;min-width:0}
 .nbtk .widget-textarea textarea{font-family:var(--jp-code-font-family);font-size:var(--jp-code-font-size,13px);
  field-sizing:content;max-height:24em}
 .nbtk .nbtk-unseen textarea{min-height:5em}
 .nbtk :is(input,textarea)::placeholder{color:var(--nbtk-soft);opacity:1}
-.nbtk .jupyter-button{height:28px;line-height:26px;padding:0 6px;white-space:pre;overflow:hidden;text-overflow:clip;
+.nbtk .jupyter-button{height:var(--nbtk-high);line-height:calc(var(--nbtk-high) - 2px);padding:0 6px;white-space:pre;overflow:hidden;text-overflow:clip;
  font-size:var(--jp-ui-font-size1,13px);border:1px solid var(--jp-border-color1);border-radius:2px;
  background:var(--jp-layout-color1);color:var(--nbtk-ink);box-shadow:none;flex:none;text-align:center}
 .nbtk .jupyter-button:hover{background:var(--jp-layout-color2);box-shadow:none}
@@ -174,8 +177,8 @@ _FORM = """
 .nbtk .nbtk-field>.widget-inline-hbox>.widget-label{width:auto!important;min-width:96px;max-width:100%;margin:0;
  white-space:normal;overflow-wrap:anywhere;line-height:1.4;height:auto;text-align:right;flex:none}
 .nbtk .nbtk-field>.widget-inline-hbox>:is(input,textarea,select){flex:1 1 180px;min-width:0;margin:0}
-.nbtk .nbtk-field>.widget-datepicker>input{flex:0 1 180px;height:28px}
-.nbtk .nbtk-field>.widget-dropdown>select{height:28px}
+.nbtk .nbtk-field>.widget-datepicker>input{flex:0 1 180px;height:var(--nbtk-high)}
+.nbtk .nbtk-field>.widget-dropdown>select{height:var(--nbtk-high)}
 .nbtk .nbtk-field>.widget-checkbox{width:100%}
 .nbtk .nbtk-inside{border-left:2px solid var(--nbtk-hair);padding:2px 0 2px 12px;margin-left:4px!important}
 .nbtk .nbtk-inside:empty{display:none}
@@ -192,7 +195,7 @@ _FORM = """
 .nbtk .nbtk-later{gap:8px;align-items:center;flex-flow:row wrap}
 .nbtk .nbtk-later>.widget-html{width:auto}
 .nbtk :is(.nbtk-later,.nbtk-ticks)>.widget-html{align-self:center;flex:none;max-width:100%}
-.nbtk .nbtk-fixed{color:var(--nbtk-soft);line-height:28px}
+.nbtk .nbtk-fixed{color:var(--nbtk-soft);line-height:var(--nbtk-high)}
 .nbtk .nbtk-fixed>span:first-child{display:inline-block;min-width:96px;text-align:right;margin-right:8px}
 @container (max-width:560px){
  .nbtk .nbtk-fault,.nbtk .nbtk-hint{padding-left:0}

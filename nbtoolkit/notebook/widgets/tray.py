@@ -35,6 +35,8 @@ class Tray:
         self._these = [card for card in cards if not card.safety]
         self._late: list[ApprovalCard] = []
         self._closed = False
+        #: The root widget.
+        self.view: Any = None
         self._first = self._line()
         self._head = kit.html(SHEET + self._said())
         label = self._label()
@@ -47,7 +49,6 @@ class Tray:
         self._deny = kit.button(f"Deny {label}", self._names(), width, lambda: self._answer(Approval.deny()))
         self._all = kit.box("nbtk-all", [self._take, self._allow, self._deny], row=True)
         bar = kit.box("nbtk-tray-bar", [self._head, self._all], row=True)
-        #: The root widget.
         self.view = kit.root("nbtk nbtk-card nbtk-tray nbtk-pending", [bar, *(card.view for card in cards)])
         self._bar = bar
         for card in cards:
@@ -170,9 +171,13 @@ class Tray:
         waiting = sum(card.waits for card in self.cards)
         title = f"{count(waiting, 'call')} {'waits' if waiting == 1 else 'wait'} for you" if waiting else "All answered"
         heading = f'<div role="heading" aria-level="4" class="nbtk-title">{title}</div>'
+        if self.view is None:
+            heading = f'<div role="alert">{heading}</div>'
         # Each line it may say takes its room from the start, so that none of them moves what is below.
         room = "".join(f'<span aria-hidden="true">{line}</span>' for line in (self._first, LATE))
-        said = f'<span role="status">{self._line() if waiting else ""}</span>'
+        # What has just come is said when it comes.
+        role = "alert" if self._late else "status"
+        said = f'<span role="{role}">{self._line() if waiting else ""}</span>'
         return f'{heading}<div class="nbtk-meta nbtk-lines">{room}{said}</div>'
 
     def _line(self) -> str:
