@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.group import ToolGroup as ToolGroup
     from nbtoolkit.tool.params import ParamsBase as ParamsBase
     from nbtoolkit.tool.read import Read as Read
+    from nbtoolkit.tool.reporting import report_progress as report_progress
     from nbtoolkit.tool.result import ToolChunk as ToolChunk
     from nbtoolkit.tool.result import ToolResponse as ToolResponse
     from nbtoolkit.tool.search import Glob as Glob
@@ -46,6 +47,7 @@ _HOMES = {
     "ToolMiddlewareBase": "nbtoolkit.tool.base",
     "ToolResponse": "nbtoolkit.tool.result",
     "Toolkit": "nbtoolkit.tool.toolkit",
+    "report_progress": "nbtoolkit.tool.reporting",
     "tool": "nbtoolkit.tool.function",
 }
 
@@ -67,6 +69,7 @@ __all__ = [
     "ToolResponse",
     "Toolkit",
     "Write",
+    "report_progress",
     "tool",
 ]
 

@@ -63,6 +63,7 @@ class ToolBase:
     input_schema: dict[str, Any]
     is_concurrency_safe: bool = True
     is_read_only: bool = False
+    is_idempotent: bool = False
     is_state_injected: bool = False
     is_external_tool: bool = False
     is_mcp: bool = False

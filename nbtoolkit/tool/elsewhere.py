@@ -1,9 +1,11 @@
-"""Calls on executors: what is handed over, what stands in for an argument, and what is said where a worker is lost.
+"""Calls on executors: what is handed over, what stands in for an argument, and what becomes of a worker that is lost.
 
 Any concurrent.futures.Executor will do. Of the engines that hold data themselves two are known by their classes' names,
 so that none is imported: a dask.distributed client's executor, whose futures are arguments by reference, and an
 ipyparallel view's, whose ``Reference("name")`` is one. They get the function and its arguments side by side and put
-in what they hold; the notebook never sees it. An approval and the log stay in the notebook whatever runs the call.
+in what they hold; the notebook never sees it. An approval and the log stay in the notebook whatever runs the call; its
+reports and its stop go to and fro beside it (``carrying``). A call whose worker is lost has run once, or as often as the
+record says where its tool is idempotent.
 """
 
 from __future__ import annotations
@@ -12,19 +14,28 @@ import asyncio
 import inspect
 import linecache
 import re
+import threading
 import traceback
 from concurrent.futures import BrokenExecutor
+from contextvars import copy_context
 from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.schema.hints import innermost
+from nbtoolkit.tool.carrying import Carried, carried, runner
+from nbtoolkit.tool.progress import current_call
+from nbtoolkit.tool.worker import BegunBeforeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor, Future
 
-__all__ = ["is_elsewhere", "run", "stands_in"]
+__all__ = ["TRIES", "Source", "is_elsewhere", "run", "stands_in"]
+
+# Of a call that may be repeated: a worker that is lost three times over is lost because of the call.
+TRIES = 3
 
 _PROCESSES = "ProcessPoolExecutor"
 _DISTRIBUTED = "ClientExecutor"
@@ -38,15 +49,54 @@ _HEAD = re.compile(r"^(?:File )?(?P<file>\S.*):(?P<line>\d+), in (?P<name>[\w.<>
 _ARROW = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
 
 
-def _kind(executor: Executor) -> str:
+def _kind(executor: object) -> str:
     # By its class's name: importing the pool of processes costs more than making a tool, the engines seconds.
     names = {each.__name__ for each in type(executor).__mro__}
     return next((kind for kind in (_PROCESSES, _DISTRIBUTED, _IPYPARALLEL) if kind in names), "")
 
 
-def is_elsewhere(executor: Executor) -> bool:
-    """Whether what a function returns has to travel between processes."""
+def is_elsewhere(executor: object) -> bool:
+    """Whether what a function returns has to travel between processes; of one that is still to be made nobody knows."""
     return bool(_kind(executor))
+
+
+class Source:
+    """Where a tool's executor comes from: it is there, or a function makes one, and another where that is lost."""
+
+    def __init__(self, given: Executor | Callable[[], Executor]) -> None:
+        if not callable(getattr(given, "submit", given)):
+            raise DeveloperOrientedException(
+                f"executor must be a concurrent.futures.Executor or a function that makes one, got {given!r}."
+            )
+        self._given = given
+        self._made: Executor | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def can_renew(self) -> bool:
+        """Whether another one can be made."""
+        return not hasattr(self._given, "submit")
+
+    def get(self) -> Any:
+        """The executor."""
+        if not self.can_renew:
+            return self._given
+        with self._lock:
+            if self._made is None:
+                make: Any = self._given
+                made = make()
+                if not hasattr(made, "submit"):
+                    raise DeveloperOrientedException(
+                        f"executor made {made!r}, which is no concurrent.futures.Executor."
+                    )
+                self._made = made
+            return self._made
+
+    def drop(self, lost: Executor) -> None:
+        """Let the next call make another one."""
+        with self._lock:
+            if self._made is lost:
+                self._made = None
 
 
 def stands_in(executor: Executor, value: object, kind: Any) -> bool:
@@ -62,43 +112,117 @@ def stands_in(executor: Executor, value: object, kind: Any) -> bool:
     return not isinstance(result, type) or not isinstance(kind, type) or issubclass(result, kind)
 
 
+class _LostError(Exception):
+    """The worker or the executor is gone; ``told`` is what to say of it."""
+
+    def __init__(self, told: Exception, *, again: bool) -> None:
+        super().__init__(str(told))
+        self.told = told
+        #: Whether the same executor may still run it.
+        self.again = again
+
+
 async def run(
-    executor: Executor, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str
+    source: Source,
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    name: str,
+    *,
+    is_idempotent: bool = False,
 ) -> Any:
     """What the function returns there; a worker that is lost and an engine that gives the call up are plain errors."""
+    tries = 0
+    while True:
+        tries += 1
+        executor = source.get()
+        try:
+            return await _once(executor, func, args, kwargs, name, is_idempotent=is_idempotent)
+        except _LostError as lost:
+            if not lost.again:
+                source.drop(executor)
+            if not is_idempotent or not (lost.again or source.can_renew):
+                raise lost.told from lost.__cause__
+            if tries == TRIES:
+                more = f"{lost.told} It was tried {TRIES} times."
+                raise _named(type(lost.told).__name__, more) from lost.__cause__
+            _note(f"the worker of {name} was lost, so it was run again (try {tries + 1} of {TRIES})")
+
+
+def _note(text: str) -> None:
+    """Tell it in the call's record and log."""
+    entry = getattr(current_call.get(), "entry", None)
+    if entry is not None:
+        entry.mended = (*entry.mended, text)
+
+
+async def _once(
+    executor: Executor,
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    name: str,
+    *,
+    is_idempotent: bool,
+) -> Any:
     engine = _kind(executor)
+    call = current_call.get()
+    report = _nowhere if call is None else call.report
+    beside = carried(executor, engine, name, report, once=not is_idempotent)
     future: Future[Any] | None = None
     try:
-        future = _submit(executor, engine, func, args, kwargs)
+        future = _submit(executor, engine, beside, func, args, kwargs)
+        beside.follow(future)
         return await asyncio.wrap_future(future)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
-            _give_up(executor, engine, future)
+            if future is not None:
+                beside.stop(future)
             raise
         # Nobody here asked for it.
-        raise _named(
+        told = _named(
             "Lost",
             f"The executor gave the call of {name} up: its connection was closed, its scheduler is gone, or what an "
             "argument names was released. Make a new executor and register the tool with it again.",
-        ) from None
+        )
+        raise _LostError(told, again=False) from None
     except BrokenExecutor as lost:
-        raise type(lost)(_broken(name)) from lost
+        raise _LostError(type(lost)(_broken(name)), again=False) from lost
     except Exception as error:
-        told = _told(error, engine, name)
-        if told is None:
+        told_of = _told(error, engine, name)
+        if told_of is None:
             _add_lines_of_cells(error, func)
             raise
-        raise told from told.__cause__
+        if type(told_of).__name__ in ("KilledWorker", "EngineError"):
+            raise _LostError(told_of, again=True) from told_of.__cause__
+        raise told_of from told_of.__cause__
+    finally:
+        beside.end()
+        if beside.begun > 1:
+            _note(f"workers of {name} were lost, and it began {beside.begun} times")
+
+
+def _nowhere(_snapshot: dict[str, Any]) -> None:
+    """A tool that is run without a call has nobody to report to."""
 
 
 def _submit(
-    executor: Executor, engine: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    executor: Executor,
+    engine: str,
+    beside: Carried,
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
 ) -> Future[Any]:
-    if engine == _PROCESSES:
-        return _submit_watched(executor, partial(func, *args, **kwargs))
+    job: Callable[..., Any]
     if engine not in (_DISTRIBUTED, _IPYPARALLEL):
-        return executor.submit(partial(func, *args, **kwargs))
+        if beside.ticket is not None:
+            return executor.submit(runner(engine, beside.name), beside.ticket, func, *args, **kwargs)
+        job = partial(func, *args, **kwargs)
+        if _shares_memory(executor):
+            job = partial(copy_context().run, job)
+        return executor.submit(job)
     # By position: what an engine's own submit takes by keyword would be taken from the function.
     bound = inspect.signature(func).bind(*args, **kwargs)
     named = {key: value for key, value in bound.kwargs.items() if _holds_reference(executor, value)}
@@ -106,31 +230,16 @@ def _submit(
     job = partial(func, **rest) if rest else func
     if engine == _DISTRIBUTED:
         # Each call that was decided on is one run, also where one like it is still there.
-        return executor.submit(job, *bound.args, **{**named, "pure": False})
+        named["pure"] = False
+    if beside.ticket is not None:
+        return executor.submit(runner(engine, beside.name), beside.ticket, job, *bound.args, **named)
     return executor.submit(job, *bound.args, **named)
 
 
-def _submit_watched(executor: Executor, job: Callable[[], Any]) -> Future[Any]:
-    """Submit to a pool of processes, and have the workers that it starts for that end with this process.
-
-    They hold each other's pipes open, so none of them would ever see that whoever made them was killed.
-    """
-    import multiprocessing
-
-    before = set(multiprocessing.active_children())
-    try:
-        return executor.submit(job)
-    finally:
-        made = set(multiprocessing.active_children()) - before
-        if made:
-            from nbtoolkit.mcp import guardian
-            from nbtoolkit.mcp.process import ensure_guardian, tell_guardian
-
-            ensure_guardian()
-            for pid in [each.pid for each in made if each.pid is not None]:
-                since = guardian.started(pid)
-                if since is not None:
-                    tell_guardian(f"={pid} {since}")
+def _shares_memory(executor: Executor) -> bool:
+    """Whether it runs threads of this interpreter, which can have this call's context."""
+    names = {each.__name__ for each in type(executor).__mro__}
+    return "ThreadPoolExecutor" in names and "InterpreterPoolExecutor" not in names
 
 
 def _holds_reference(executor: Executor, value: object) -> bool:
@@ -141,25 +250,14 @@ def _holds_reference(executor: Executor, value: object) -> bool:
     return stands_in(executor, value, object)
 
 
-def _give_up(executor: Executor, engine: str, future: Future[Any] | None) -> None:
-    """Take a call back that waits on an engine; one that runs goes on, and nobody looks at it."""
-    if future is None or engine != _IPYPARALLEL or future.done():
-        return  # the other futures were cancelled with the wait for them
-    executor.view.abort([future], block=False)  # type: ignore[attr-defined]
-
-
 def _told(error: Exception, engine: str, name: str) -> Exception | None:
     """What to say instead of an error; None where it speaks for itself."""
     kind = type(error).__name__
-    if kind == "KilledWorker":
+    if kind == "KilledWorker" or isinstance(error, BegunBeforeError):
         times = getattr(error, "allowed_failures", 0) + 1
-        if times == 1:
-            return _named(kind, f"The worker that ran {name} is lost: {_DONE_IN_PART} Other workers go on.")
-        return _named(
-            kind,
-            f"{times} workers that ran {name} are lost, one after the other: {_DONE_IN_PART} A cluster made after "
-            'dask.config.set({"distributed.scheduler.allowed-failures": 0}) starts no call a second time.',
-        )
+        if times == 1 or kind != "KilledWorker":
+            return _named("KilledWorker", f"The worker that ran {name} is lost: {_DONE_IN_PART} Other workers go on.")
+        return _named(kind, f"{times} workers that were to run {name} are lost, one after the other: {_DONE_IN_PART}")
     if engine == _IPYPARALLEL:
         return _of_engine(error, kind, name)
     text = str(error)
@@ -254,5 +352,5 @@ def _broken(name: str) -> str:
     return (
         f"The worker that was to run {name} is lost: it was killed, ran out of memory, or doesn't know the function. A "
         "process knows what a module holds, or what was defined before it was forked. Make a new executor and register "
-        "the tool with it again."
+        "the tool with it again. A function that makes one, as executor, makes the next one too."
     )

@@ -20,6 +20,7 @@ from nbtoolkit.schema.signature import STATE_PARAMETER, Signature
 from nbtoolkit.schema.variables import stand_ins
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
 from nbtoolkit.tool.content import MAX_RESULT_CHARS, to_chunk
+from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.result import ToolChunk
 from nbtoolkit.tool.stream import Breath, Ended, Gathered, Puller
 
@@ -42,8 +43,11 @@ class FunctionTool(ToolBase):
     """A Python callable as a tool.
 
     ``thread=True`` runs a sync function in a worker thread, ``executor`` on any concurrent.futures.Executor; else it
-    runs in the thread that called. Where the executor is a dask.distributed client's, a variable that holds a Future
-    stands in for its result, and an ipyparallel Reference for what the engine has under that name. A generator's text is bounded like any result; its value is kept whole up to about
+    runs in the thread that called. A function that makes an executor is called when it is first needed, and again where
+    that one is lost. A call whose worker is lost is an error, unless ``is_idempotent`` says that running it twice does
+    no more than once: then it is run again, three times at most. Where the executor is a dask.distributed client's, a
+    variable that holds a Future stands in for its result, and an ipyparallel Reference for what the engine has under
+    that name. A generator's text is bounded like any result; its value is kept whole up to about
     20 MB of text, else not at all. ValueError for a name that providers refuse, DeveloperOrientedException for a
     function that can't be a tool as it is, such as one with a parameter that JSON can't carry outside a notebook.
     """
@@ -61,8 +65,9 @@ class FunctionTool(ToolBase):
         permission: PermissionDecision | None = None,
         *,
         thread: bool = False,
-        executor: Executor | None = None,
+        executor: Executor | Callable[[], Executor] | None = None,
         max_result_chars: int = MAX_RESULT_CHARS,
+        is_idempotent: bool = False,
     ) -> None:
         super().__init__(middlewares)
         if permission is not None and not isinstance(permission, PermissionDecision):
@@ -84,10 +89,11 @@ class FunctionTool(ToolBase):
                 f"{self.name}: is_state_injected=True, but the function doesn't take {STATE_PARAMETER}. Add the "
                 f"parameter {STATE_PARAMETER}: AgentState to it, or leave is_state_injected out."
             )
-        if executor is not None and (kind := _unpicklable(func)):
+        if executor is not None:
             from nbtoolkit.tool import elsewhere
 
-            if elsewhere.is_elsewhere(executor):
+            self._source = elsewhere.Source(executor)
+            if (kind := _unpicklable(func)) and elsewhere.is_elsewhere(executor):
                 raise DeveloperOrientedException(
                     f"{self.name} is {kind}, which can't come back from another process. Return the finished value, a "
                     "list say, or give it thread=True instead of a pool of processes."
@@ -95,6 +101,7 @@ class FunctionTool(ToolBase):
         self.is_concurrency_safe = is_concurrency_safe
         self.is_read_only = is_read_only
         self.is_state_injected = is_state_injected
+        self.is_idempotent = is_idempotent
         self.permission = permission
         self.thread = thread
         self.executor = executor
@@ -149,7 +156,7 @@ class FunctionTool(ToolBase):
             return self.signature.validate(arguments)
         from nbtoolkit.tool import elsewhere
 
-        token = stand_ins.set(partial(elsewhere.stands_in, self.executor))
+        token = stand_ins.set(partial(elsewhere.stands_in, self._source.get()))
         try:
             return self.signature.validate(arguments)
         finally:
@@ -185,10 +192,10 @@ class FunctionTool(ToolBase):
         """What the function gave, for a model: one chunk, or a stream of them."""
         kind = type(value)
         if kind is AsyncGeneratorType:
-            return self._stream_async(value)
+            return self._stream_async(value, current_call.get())
         if kind is GeneratorType:
             elsewhere = self.thread or self.executor is not None
-            return self._stream_elsewhere(value) if elsewhere else self._stream(value)
+            return (self._stream_elsewhere if elsewhere else self._stream)(value, current_call.get())
         return to_chunk(value, self.max_result_chars)
 
     async def _elsewhere(self, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -196,26 +203,34 @@ class FunctionTool(ToolBase):
             return await _in_thread(partial(func, *args, **kwargs), self.name)
         from nbtoolkit.tool import elsewhere
 
-        return await elsewhere.run(self.executor, func, args, kwargs, self.name)
+        return await elsewhere.run(
+            self._source, func, args, kwargs, self.name, is_idempotent=self.is_idempotent and func is self.func
+        )
 
     def _close_soon(self, generator: Generator[Any, Any, Any]) -> None:
         if self.executor is None:
             threading.Thread(target=_close, args=(generator,), name=f"nbtoolkit-close-{self.name}", daemon=True).start()
             return
         with suppress(RuntimeError):  # a pool that was shut down
-            self.executor.submit(_close, generator)
+            self._source.get().submit(_close, generator)
 
-    async def _stream(self, generator: Generator[Any, Any, Any]) -> ChunkStream:
+    async def _stream(self, generator: Generator[Any, Any, Any], call: Any) -> ChunkStream:
         import asyncio
 
         gathered, breath = Gathered(self.max_result_chars), Breath()
         try:
             while True:
+                ended: StopIteration | None = None
+                token = current_call.set(call)
                 try:
                     with nullcontext() if hooks.stoppable is None else hooks.stoppable():
                         item = next(generator)
                 except StopIteration as stop:
-                    yield gathered.last(stop.value)
+                    ended = stop
+                finally:
+                    current_call.reset(token)
+                if ended is not None:
+                    yield gathered.last(ended.value)
                     return
                 if (chunk := gathered.chunk(item)) is not None:
                     yield chunk
@@ -231,12 +246,20 @@ class FunctionTool(ToolBase):
         finally:
             generator.close()
 
-    async def _stream_elsewhere(self, generator: Generator[Any, Any, Any]) -> ChunkStream:
+    async def _stream_elsewhere(self, generator: Generator[Any, Any, Any], call: Any) -> ChunkStream:
         import asyncio
 
         gathered, puller = Gathered(self.max_result_chars), Puller(generator)
+
+        async def pull() -> Any:
+            token = current_call.set(call)
+            try:
+                return await self._elsewhere(puller.next)
+            finally:
+                current_call.reset(token)
+
         try:
-            while not isinstance(item := await self._elsewhere(puller.next), Ended):
+            while not isinstance(item := await pull(), Ended):
                 if (chunk := gathered.chunk(item)) is not None:
                     yield chunk
             yield gathered.last(item.value)
@@ -255,12 +278,19 @@ class FunctionTool(ToolBase):
             if puller.leave():
                 await self._elsewhere(generator.close)
 
-    async def _stream_async(self, generator: AsyncGenerator[Any, Any]) -> ChunkStream:
+    async def _stream_async(self, generator: AsyncGenerator[Any, Any], call: Any) -> ChunkStream:
         import asyncio
 
         gathered, breath = Gathered(self.max_result_chars), Breath()
         try:
-            async for item in generator:
+            while True:
+                token = current_call.set(call)
+                try:
+                    item = await anext(generator)
+                except StopAsyncIteration:
+                    break
+                finally:
+                    current_call.reset(token)
                 if (chunk := gathered.chunk(item)) is not None:
                     yield chunk
                 if breath.due():
@@ -354,8 +384,9 @@ def tool(
     middlewares: list[ToolMiddlewareBase] | None = None,
     permission: PermissionDecision | None = None,
     thread: bool = False,
-    executor: Executor | None = None,
+    executor: Executor | Callable[[], Executor] | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
+    is_idempotent: bool = False,
     group: str = "basic",
     toolkit: Toolkit | None = None,
 ) -> Callable[[F], F]: ...

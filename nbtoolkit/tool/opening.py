@@ -14,6 +14,7 @@ from nbtoolkit.tool.turns import in_turn
 if TYPE_CHECKING:
     from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.tool.base import ChunkStream, Running, ToolBase
+    from nbtoolkit.tool.result import ToolChunk
     from nbtoolkit.tool.run import ToolCall
 
 __all__ = ["injected", "opened"]
@@ -51,9 +52,18 @@ def _bare(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
 def _untaped(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
     if tool.is_external_tool:
         return bounded(_external(call, tool, arguments), tool.max_result_chars)
-    stream = open_stream(_started(call, tool, arguments))
-    # A function's own stream bounds itself: it knows which of its chunks the person made.
-    return stream if isinstance(tool, FunctionTool) else bounded(stream, tool.max_result_chars)
+    if isinstance(tool, FunctionTool):
+        # A function's own stream bounds itself: it knows which of its chunks the person made.
+        return open_stream(_function(call, tool, arguments))
+    return bounded(open_stream(_started(call, tool, arguments)), tool.max_result_chars)
+
+
+async def _function(call: ToolCall, tool: FunctionTool, arguments: Arguments) -> ToolChunk | ChunkStream:
+    token = current_call.set(call)
+    try:
+        return await tool.run(arguments, injected(call, tool))
+    finally:
+        current_call.reset(token)
 
 
 def _started(call: ToolCall, tool: ToolBase, arguments: Arguments) -> Running:

@@ -9,7 +9,6 @@ with one report more, ``ended=True``. What an observer raises is logged and goes
 from __future__ import annotations
 
 import itertools
-import logging
 import time
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = ["Progress", "Reports", "current_call", "observers"]
-
-logger = logging.getLogger("nbtoolkit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class Progress:
 
 observers: list[Callable[[Progress], None]] = []
 
-# The toolkit's call whose tool is being started; the tool looks at it once, when it is called.
+# The toolkit's call whose tool is started or runs, or on a worker what stands for it there.
 current_call: ContextVar[Any] = ContextVar("nbtoolkit_call", default=None)
 
 _run = itertools.count(1)
@@ -71,9 +68,9 @@ class Reports:
 
     __slots__ = ("_call", "_ended", "_latest", "_started", "_tool")
 
-    def __init__(self, tool: str) -> None:
+    def __init__(self, tool: str, call: Any = None) -> None:
         self._tool = tool
-        self._call = current_call.get()
+        self._call = current_call.get() if call is None else call
         self._started = time.monotonic()
         self._latest: Progress | None = None
         self._ended = False
@@ -101,4 +98,7 @@ class Reports:
             try:
                 observer(progress)
             except Exception:
-                logger.warning("an observer of progress failed", exc_info=True)
+                # Imported here: making a function a tool needs no logging.
+                import logging
+
+                logging.getLogger("nbtoolkit").warning("an observer of progress failed", exc_info=True)

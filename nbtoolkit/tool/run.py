@@ -26,6 +26,8 @@ from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.log import LogEntry
 from nbtoolkit.tool.opening import injected, opened
 from nbtoolkit.tool.permit import RefusedCall, permit
+from nbtoolkit.tool.progress import current_call
+from nbtoolkit.tool.reporting import CallReports, stopped
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class ToolCall:
     origin: Origin | None = None
     place: Any = None
     judged: Arguments | None = None
+    # What the block's text holds, and what is allowed; they differ where the arguments were changed on the way.
+    _sent: Arguments | None = None
     _allowed: Arguments | None = None
     _fresh = True
     _running = False
@@ -73,6 +77,7 @@ class ToolCall:
     _began = 0.0
     _logged = False
     _told = 0
+    _reports: CallReports | None = None
 
     def __init__(
         self,
@@ -111,6 +116,14 @@ class ToolCall:
         if self.judged is not None:
             return self.judged.json
         return self.arguments if self.arguments is not None else {}
+
+    def report(self, snapshot: dict[str, Any]) -> None:
+        """Take a function's own report from any thread; ToolInterruptedError where it shall end."""
+        if self._stopped or self.response is None or self.response.state is not ToolResultState.RUNNING:
+            raise stopped(self.name)
+        if self._reports is None:
+            self._reports = CallReports(self, self._loop)
+        self._reports.take(snapshot)
 
     def cancel(self) -> None:
         """Stop the call from any thread; the cell or agent that awaits it goes on with an interrupted response."""
@@ -221,7 +234,7 @@ class ToolCall:
         if arguments is None:
             arguments, mended = parse_arguments(name, self.block.__dict__["input"])
             entry.tool_input = arguments
-        judged = tool.validate_input(arguments)
+        judged = self._sent = tool.validate_input(arguments)
         entry.mended = mended + judged.mended if mended or judged.mended else ()
         self._allowed = await permit(self, tool, judged, entry)
         if self.toolkit.log.journal is not None:
@@ -239,13 +252,17 @@ class ToolCall:
         if usual and type(tool) is FunctionTool and tool.is_concurrency_safe and not tool.middlewares:
             assert judged is not None
             # A function with nothing around it: the usual call, without the cost of a stream.
-            value = await tool.value(judged, injected(self, tool))
-            # Nobody looks at its one chunk, so none is made.
-            text = None if hooks.observers else plain_text(value, tool.max_result_chars)
-            if type(text) is str:
-                response.take_text(text, value)
-                return
-            got = tool.told(value)
+            token = current_call.set(self)
+            try:
+                value = await tool.value(judged, injected(self, tool))
+                # Nobody looks at its one chunk, so none is made.
+                text = None if hooks.observers else plain_text(value, tool.max_result_chars)
+                if type(text) is str:
+                    response.take_text(text, value)
+                    return
+                got = tool.told(value)
+            finally:
+                current_call.reset(token)
             if isinstance(got, ToolChunk):
                 self._take(got, response)
                 return
@@ -352,6 +369,8 @@ class ToolCall:
     def _record(self, response: ToolResponse, entry: LogEntry, ended: ToolResultState, *, again: bool = False) -> None:
         """What is known of the call when it has ended; twice does no harm."""
         response.finish(ended)
+        if self._reports is not None:
+            self._reports.end()
         self.mark(ToolCallState.FINISHED)
         if self._cancels:
             self._take_back()
@@ -365,7 +384,9 @@ class ToolCall:
         if value is not None:
             toolkit.results.keep(entry.number, value)
         if not self._logged:
-            toolkit.log.append(entry, again=again)
+            # Measuring the arguments would cost more than the log does.
+            as_sent = self.arguments is None and self.judged is self._sent
+            toolkit.log.append(entry, chars=len(self.block.__dict__["input"]) if as_sent else None, again=again)
             self._logged = True
         for observer in hooks.observers[self._told :]:
             self._told += 1
