@@ -381,6 +381,24 @@ def test_always_is_withheld_where_a_part_could_not_be_shown() -> None:
     assert "too long to be shown" in asked.page.text
 
 
+@pytest.mark.parametrize(
+    "tool_input",
+    [
+        {"n" * 100_000: 1},
+        {"text": "x" * 1_000_000},
+        {"text": "\u202e" * 1_000_000},
+        {"values": list(range(200_000))},
+        {f"a{i}": "y" * 99_000 for i in range(60)},
+    ],
+    ids=["a name", "a text", "unseen", "a list", "many"],
+)
+def test_a_card_is_bounded_and_remembers_nothing_of_which_a_part_is_missing(tool_input: dict[str, Any]) -> None:
+    asked = Asked(request(tool_input=tool_input, suggested_rules=(rule("summarise"),)))
+    assert sum(len(each.value) for each in html_of(asked)) < 4_000_000
+    assert not asked.card.may_remember
+    assert "too long to be shown" in asked.page.text
+
+
 def test_what_is_folded_counts_as_shown() -> None:
     asked = Asked(request(tool_input={"species": "\n".join(f"line {i}" for i in range(500))}))
     assert "498 more lines" in asked.page.text

@@ -35,6 +35,9 @@ FAULT_LIMIT = 400
 OPEN_LINES = 2
 OPEN_CHARACTERS = 200
 FIRST_ROWS = 5
+NAME_LIMIT = 200
+# Markup of all values together, and what each may have when that is used up: a page takes a second for a few millions.
+ROOM, LEAST = 1_000_000, 2_000
 # A name breaks only where it would take the room of the values.
 LONG_NAME = 28
 
@@ -101,16 +104,17 @@ def arguments_body(request: ApprovalRequest) -> Body:
         return Body('<p class="nbtk-soft">It takes no arguments.</p>')
     schema = request.tool.input_schema
     properties = schema.get("properties")
-    rows, cut = [], False
+    rows, cut, room = [], False, ROOM
     for key, value in request.tool_input.items():
         about = resolve(properties.get(key), schema) if isinstance(properties, dict) else {}
         if key in request.variables:
             shown, kind, whole = _variable(value, request.variables[key]), type(request.variables[key]).__name__, True
         else:
-            shown, whole = _value(value)
+            shown, whole = _value(value, max(LEAST, min(WHOLE_LIMIT, room)))
+            room -= len(shown)
             kind = _kind(about, schema, value)
-        cut = cut or not whole
-        name = f"<code>{visible(one_line(key, 200))}</code>"
+        cut = cut or not whole or len(key) > NAME_LIMIT
+        name = f"<code>{visible(one_line(key, NAME_LIMIT))}</code>"
         long = ' class="nbtk-long"' if len(key) > LONG_NAME else ""
         rows.append(f'<tr><th scope="row"{long}>{name}</th><td>{shown}</td><td>{visible(kind)}</td></tr>')
     head = "".join(f'<th scope="col">{cell}</th>' for cell in ("Argument", "Value", "Type and limits"))
@@ -131,16 +135,16 @@ def _kind(about: Mapping[str, Any], schema: Mapping[str, Any], value: Any) -> st
     return ", ".join(words)
 
 
-def _value(value: Any) -> tuple[str, bool]:
+def _value(value: Any, limit: int) -> tuple[str, bool]:
     """A value's markup, and whether all of it can be looked at."""
     plain = isinstance(value, str) and _shows_itself(value)
     text = value if plain else to_json(value)
     if not isinstance(value, str) and len(text) > OPEN_CHARACTERS:
         text = to_json(value, indent=2)
-    whole = len(text) <= WHOLE_LIMIT
+    whole = len(text) <= limit
     if not whole:
-        half = WHOLE_LIMIT // 2
-        text = f"{text[:half]}\n… {count(len(text) - WHOLE_LIMIT, 'character')} not shown …\n{text[-half:]}"
+        half = limit // 2
+        text = f"{text[:half]}\n… {count(len(text) - limit, 'character')} not shown …\n{text[-half:]}"
     lines = text.split("\n")
     opened = "\n".join(lines[:OPEN_LINES])
     if len(opened) > OPEN_CHARACTERS:
