@@ -378,7 +378,7 @@ def test_always_is_withheld_where_a_part_could_not_be_shown() -> None:
     asked = Asked(request(tool_input={"species": "A" * 1_000_000}))
     assert "Always allow …" not in asked.buttons
     assert "900,000 characters not shown" in asked.page.text
-    assert "too long to be shown" in asked.page.text
+    assert any("too long to be shown" in each.value for each in html_of(asked))
 
 
 @pytest.mark.parametrize(
@@ -396,7 +396,7 @@ def test_a_card_is_bounded_and_remembers_nothing_of_which_a_part_is_missing(tool
     asked = Asked(request(tool_input=tool_input, suggested_rules=(rule("summarise"),)))
     assert sum(len(each.value) for each in html_of(asked)) < 4_000_000
     assert not asked.card.may_remember
-    assert "too long to be shown" in asked.page.text
+    assert any("too long to be shown" in each.value for each in html_of(asked))
 
 
 def test_what_is_folded_counts_as_shown() -> None:
