@@ -173,14 +173,14 @@ def test_an_optional_object_is_made_when_it_is_asked_for_and_can_be_left_out_aga
 
 def test_items_are_added_changed_and_taken_out() -> None:
     form = of({"tags": {"type": "array", "items": {"type": "string"}}}, {"tags": ["a", "b"]})
-    field(form, "tags 2").value = "c"
-    press(form, "Remove tags 1")
+    field(form, "tags[1]").value = "c"
+    press(form, "Remove tags[0]")
     press(form, "Add one to tags")
     assert form.read() == {"tags": ["c"]}
-    field(form, "tags 3").value = "d"
+    field(form, "tags[1]").value = "d"
     assert form.read() == {"tags": ["c", "d"]}
-    press(form, "Remove tags 2")
-    press(form, "Remove tags 3")
+    press(form, "Remove tags[0]")
+    press(form, "Remove tags[0]")
     assert form.read() == {"tags": []}
 
 
@@ -213,12 +213,12 @@ def test_schemas_put_together_by_all_of_are_one_form() -> None:
     assert form.read() == {"it": {"a": "x", "b": 2}}
 
 
-def test_titles_and_descriptions_are_shown_where_the_form_stands_alone() -> None:
+def test_descriptions_are_shown_and_titles_where_the_form_stands_alone() -> None:
     about = {"who": {"type": "string", "title": "Your name", "description": "As in the passport."}}
     assert field(of(about, described=True), "Your name")
     assert "As in the passport." in text(of(about, described=True))
     assert field(of(about), "who")
-    assert "passport" not in text(of(about))
+    assert "As in the passport." in text(of(about))
 
 
 # ----------------------------------------------------------------------------------------------------- what is wrong
@@ -248,12 +248,12 @@ def test_what_is_wrong_stands_under_the_innermost_field_it_is_about() -> None:
 
 def test_an_item_that_moved_up_is_told_by_its_new_place() -> None:
     form = of({"tags": {"type": "array", "items": {"type": "string", "minLength": 2}}}, {"tags": ["ok", "no", "x"]})
-    press(form, "Remove tags 1")
+    press(form, "Remove tags[0]")
     found = faults(form)
     assert set(found) == {"tags[1]"}
     form.show_faults(found)
     (alert,) = (each for each in shown(form) if isinstance(each, w.HTML) and 'role="alert"' in each.value)
-    assert shown(form).index(alert) == shown(form).index(field(form, "tags 3")) + 1
+    assert shown(form).index(alert) == shown(form).index(field(form, "tags[1]")) + 1
 
 
 def test_what_is_empty_but_required_is_missing() -> None:
@@ -270,6 +270,152 @@ def test_json_that_is_no_object_is_refused_where_there_are_too_many_names() -> N
     form = Form({"type": "object", "properties": {}}, {f"a{i}": i for i in range(50)})
     field(form, "JSON").value = "[1]"
     assert "one JSON object" in faults(form)[""]
+
+
+def test_items_are_called_as_their_faults_call_them_also_when_they_moved() -> None:
+    street = {"type": "object", "properties": {"street": {"type": "string"}, "ways": {"type": "array", "items": {}}}}
+    form = of({"many": {"type": "array", "items": street}}, {"many": [{"street": "a"}, {"street": [5], "ways": [1]}]})
+    assert "many[1] object" in text(form)
+    found = faults(form)
+    assert set(found) == {"many[1].street"}
+    press(form, "Remove many[0]")
+    assert "many[0] object" in text(form)
+    assert "many[1]" not in text(form)
+    assert set(faults(form)) == {"many[0].street"}
+    press(form, "Remove ways[0]")
+    assert form.read(check=False) == {"many": [{"street": [5], "ways": []}]}
+
+
+def test_where_titles_are_shown_faults_use_them() -> None:
+    about = {"who": {"type": "array", "title": "Guests", "items": {"type": "string", "minLength": 2}}}
+    form = of(about, {"who": ["ok", "x"]}, described=True)
+    form.show_faults(faults(form))
+    (alert,) = (each for each in shown(form) if isinstance(each, w.HTML) and 'role="alert"' in each.value)
+    assert Markup(alert.value).text.startswith('Guests[1]: got "x"')
+    assert field(form, "Guests[1]")
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "said"),
+    [
+        ({"format": "email"}, "nobody", 'it: got "nobody", expected email, like name@example.org'),
+        ({"format": "date-time"}, "30.6.2026", "expected date-time, like 2026-06-30T14:00:00Z"),
+        ({"format": "time"}, "noon", "expected time, like 14:00:00"),
+        ({"format": "uri"}, "example org", "expected uri, like https://example.org/page"),
+        ({"format": "uuid"}, "1234", "expected uuid, like"),
+        ({"format": "ipv4"}, "1.2.3", "expected ipv4, like 192.0.2.1"),
+        ({"format": "duration"}, "two days", "expected duration, like P1DT2H"),
+        ({"format": "regex"}, "a(", "expected a regular expression (missing )"),
+        ({"contentEncoding": "base64"}, "a?b", "expected base64"),
+    ],
+)
+def test_a_text_that_is_none_of_its_format_is_told_beside_the_field(
+    schema: dict[str, Any], typed: str, said: str
+) -> None:
+    form = of({"it": {"type": "string", **schema}})
+    field(form, "it").value = typed
+    with pytest.raises(FormError) as raised:
+        form.read(check=False)
+    assert said in raised.value.faults["it"]
+    # What came so is left as it came.
+    assert of({"it": {"type": "string", **schema}}, {"it": typed}).read() == {"it": typed}
+    # Emptied again it is left out, since nothing is no such text.
+    field(form, "it").value = " "
+    field(form, "it").value = ""
+    assert form.read() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [
+        ("date-time", "2026-06-30 14:00"), ("date-time", "2026-06-30T14:00:00.5+02:00"), ("time", "14:00"),
+        ("email", "a+b@c.de"), ("uri", "file:///tmp/x"), ("uri", "mailto:a@b"), ("duration", "PT1.5S"), ("ipv6", "::1"),
+        ("uuid", "3F1C2A9E0B7D4C559A516C1F5D2B8E10"), ("color", "anything"), ("path", "~/x y"),
+    ],
+)  # fmt: skip
+def test_what_a_reader_of_the_format_takes_may_stand(name: str, typed: str) -> None:
+    form = of({"it": {"type": "string", "format": name}})
+    field(form, "it").value = typed
+    assert form.read() == {"it": typed}
+
+
+def test_half_a_piece_of_json_is_told_where_it_breaks() -> None:
+    form = of({"it": {"type": "array", "items": [{}]}, "any": {}})
+    field(form, "it").value = "[1, 2"
+    assert faults(form)["it"].startswith("it: this is no JSON yet: Expecting ',' delimiter (line 1, column 6)")
+    field(form, "it").value = "[1, 2]"
+    field(form, "any").value = "just a text"
+    assert form.read() == {"it": [1, 2], "any": "just a text"}
+
+
+def test_a_masked_text_is_typed_unseen() -> None:
+    form = of({"a": {"type": "string", "format": "password"}, "b": {"type": "string", "writeOnly": True}})
+    assert {type(field(form, name)) for name in "ab"} == {w.Password}
+
+
+def test_one_of_a_thousand_values_is_searched_for() -> None:
+    form = of({"of": {"enum": [f"city {n}" for n in range(1_000)]}})
+    search = field(form, "of")
+    assert isinstance(search, w.Combobox)
+    assert len(search.options) == 1_000
+    assert form.read() == {}
+    search.value = "city 77"
+    assert form.read() == {"of": "city 77"}
+    search.value = "city"
+    assert 'of: got "city", expected' in faults(form)["of"]
+
+
+def test_of_two_hundred_names_those_that_are_wanted_get_a_field() -> None:
+    properties = {f"p{n:03}": {"type": "integer"} for n in range(200)}
+    form = of(properties, {"p150": 1}, required=["p199"])
+    names = [each.description for each in shown(form) if isinstance(each, w.Text) and each.description != "more"]
+    assert len(names) == 24
+    assert {"p150", "p199", "p000"} <= set(names)
+    field(form, "p199").value = "2"
+    more = field(form, "more")
+    more.value = "p123"
+    press(form, "Fill in of the arguments")
+    field(form, "p123").value = "3"
+    assert form.read() == {"p150": 1, "p199": 2, "p123": 3}
+    assert "p123" not in more.options
+    more.value = "p999"
+    press(form, "Fill in of the arguments")
+    assert "p999: no such name is left" in text(form)
+    field(form, "p123").value = "x"
+    assert 'p123: got "x", expected integer' in faults(form)["p123"]
+
+
+def test_each_place_of_a_tuple_has_its_own_field() -> None:
+    pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"enum": ["a", "b"]}], "minItems": 2, "items": False}
+    form = of({"pair": pair}, required=["pair"])
+    assert "pair[0]" in faults(form) or "pair" in faults(form)
+    field(form, "pair[0]").value = "1"
+    field(form, "pair[1]").value = 2
+    assert form.read() == {"pair": [1, "b"]}
+    field(form, "pair[0]").value = "x"
+    assert 'pair[0]: got "x", expected integer' in faults(form)["pair[0]"]
+
+
+def test_names_of_a_pattern_are_added() -> None:
+    form = of({"env": {"type": "object", "patternProperties": {"^X_": {"type": "integer"}}, "additionalProperties": False}},
+              {"env": {}})  # fmt: skip
+    press(form, "Add a name env")
+    field(form, "new name 1").value = "X_1"
+    field(form, "value").value = "7"
+    assert form.read() == {"env": {"X_1": 7}}
+    field(form, "new name 1").value = "Y"
+    assert "env.Y" in faults(form) or "env" in faults(form)
+
+
+def test_names_that_only_some_values_have_can_be_filled_in() -> None:
+    schema: dict[str, Any] = {
+        "if": {"properties": {"kind": {"const": "card"}}},
+        "then": {"properties": {"number": {"type": "string"}}, "required": ["number"]},
+    }
+    form = of({"kind": {"enum": ["card", "cash"]}}, {"kind": "card"}, **schema)
+    assert "number" in "".join(faults(form).values())
+    field(form, "number").value = "4711"
+    assert form.read() == {"kind": "card", "number": "4711"}
 
 
 # ------------------------------------------------------------------------------------------------- hostile schemas

@@ -13,7 +13,7 @@ from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.notebook.text import visible
 from nbtoolkit.notebook.widgets.form_fields import Above, Maker, Place
 from nbtoolkit.notebook.widgets.form_groups import CLASSES, ObjectField, known_paths
-from nbtoolkit.notebook.widgets.form_kinds import Kind
+from nbtoolkit.notebook.widgets.form_kinds import Kind, whole
 from nbtoolkit.notebook.widgets.parts import Kit
 from nbtoolkit.notebook.widgets.style import SHEET
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Form", "FormError"]
 
-# More names at the top than this are more easily read as one piece of JSON.
+# More names at the top than this that have a value or want one are more easily read as one piece of JSON.
 MAX_ARGUMENTS = 40
 NAME = "arguments"
 
@@ -38,7 +38,7 @@ class FormError(ValueError):
 class Form:
     """Fields for a JSON Schema of type object.
 
-    ``values`` fills them. ``described`` shows titles and descriptions too, for a form that stands alone; ``own_sheet``
+    ``values`` fills them. ``described`` calls them by their titles, for a form that stands alone; ``own_sheet``
     brings the styles, for one outside a card. ``route`` is called with widgets that were made later, on a click. With a
     ``kit`` the widgets are that card's, and go with it.
     """
@@ -57,13 +57,15 @@ class Form:
         self._kit = kit or Kit()
         self._route = route
         before = dict(values or {})
-        properties = schema.get("properties")
-        names = {*before, *properties} if isinstance(properties, dict) else set(before)
-        maker = Maker(self._kit, schema, CLASSES, described=described, made=self._made)
+        required = schema.get("required")
+        names = {*before, *map(str, required)} if isinstance(required, list) else set(before)
+        maker = Maker(self._kit, schema, CLASSES, titled=described, made=self._made)
         if len(names) > MAX_ARGUMENTS:
             self._root: Field = maker.make("JSON", {}, before, Above(), required=True)
         else:
-            self._root = ObjectField(Place(maker, NAME, Kind("object", schema), before, Above(), required=True))
+            self._root = ObjectField(
+                Place(maker, NAME, Kind("object", whole(schema, schema)), before, Above(), required=True)
+            )
         self._alert = self._kit.html("")
         self._known = len(self._kit.widgets)
         style = [self._kit.html(SHEET, "nbtk-style")] if own_sheet else []
@@ -83,6 +85,9 @@ class Form:
         Without ``check`` they are given as they stand, for an owner that checks better.
         """
         values = self._root.read()
+        slips = {path: said for path, each in known_paths(self._root) if (said := each.fault()) is not None}
+        if slips:
+            raise FormError(slips)
         if not isinstance(values, dict):
             raise FormError({"": 'the arguments are one JSON object, like {"name": "value"}'})
         if check:
@@ -109,6 +114,9 @@ class Form:
         first: Field | None = None
         for path, each in known_paths(self._root):
             line = placed.pop(path, None)
+            if line and path and each.place.maker.titled:
+                # A field that is called by its title is told of by it.
+                line = each.place.name + line.removeprefix(path) if line.startswith(path) else line
             each.say([line] if line else [])
             first = first or (each if line else None)
         lines = "<br>".join(visible(line) for line in placed.values())

@@ -15,7 +15,9 @@ import ipywidgets as w
 
 from nbtoolkit.notebook.fields import type_words
 from nbtoolkit.notebook.text import one_line, to_json, visible, visible_text
-from nbtoolkit.notebook.widgets.form_kinds import MISSING, Kind, Variant, kind_of, same
+from nbtoolkit.notebook.widgets.form_formats import FORMATS, wrong_format
+from nbtoolkit.notebook.widgets.form_kinds import MAX_SHOWN, MISSING, Kind, Variant, kind_of, same
+from nbtoolkit.schema.fault import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -36,15 +38,6 @@ NAME_LIMIT = 60
 HINT_LIMIT = 300
 LEFT_OUT = "left out"
 
-_EXAMPLES = {
-    "date-time": "2026-06-30T14:00:00Z",
-    "time": "14:00:00",
-    "date": "2026-06-30",
-    "uri": "https://…",
-    "email": "name@example.org",
-    "duration": "P1DT2H",
-}
-
 
 @dataclass(slots=True)
 class Maker:
@@ -54,8 +47,8 @@ class Maker:
     root: Mapping[str, Any]
     #: The field of each kind; "later" is one that a person may ask for.
     classes: Mapping[str, type[Field]]
-    #: Shows titles and descriptions where the schema has them, for a form that stands alone.
-    described: bool = False
+    #: Calls fields by the schema's titles, for a form that stands alone.
+    titled: bool = False
     #: Is told of fields that were made after the form was shown.
     made: Callable[[], object] = lambda: None
     left: int = MAX_FIELDS
@@ -67,7 +60,7 @@ class Maker:
         place = Place(self, label, kind, value, above, required=required)
         if self._too_much(kind, value, len(place.path)):
             place.kind = Kind("json", kind.schema, kind.nullable)
-        elif kind.name in {"object", "union"} and (value is None or (value is MISSING and not required)):
+        elif kind.name in {"object", "tuple", "union"} and (value is None or (value is MISSING and not required)):
             return self.classes["later"](place)
         elif kind.name == "boolean" and (kind.nullable or not required) and not isinstance(value, bool):
             # A box can't say that it is left out.
@@ -75,10 +68,11 @@ class Maker:
         return self.classes[place.kind.name](place)
 
     def _too_much(self, kind: Kind, value: Any, depth: int) -> bool:
-        if kind.name not in {"object", "list", "union"}:
+        if kind.name not in {"object", "list", "tuple", "union"}:
             return False
         properties = kind.schema.get("properties")
-        held = len(properties) if kind.name == "object" and isinstance(properties, dict) else 1
+        # Of many names those that may be left out are made when they are asked for.
+        held = min(len(properties), MAX_SHOWN) if kind.name == "object" and isinstance(properties, dict) else 1
         held = max(held, len(value)) if isinstance(value, list | dict) else held
         return held > self.left or depth > MAX_DEPTH
 
@@ -112,9 +106,13 @@ class Place:
     def name(self) -> str:
         """What a person calls it."""
         title = self.kind.schema.get("title")
-        if self.maker.described and isinstance(title, str) and title.strip() and isinstance(self.above.step, str):
+        if self.maker.titled and isinstance(title, str) and title.strip() and isinstance(self.above.step, str):
             return visible_text(one_line(title, NAME_LIMIT))
         return visible_text(one_line(self.label, NAME_LIMIT))
+
+    def item(self, number: int) -> str:
+        """What a value in it is called, as faults call it too."""
+        return f"{self.name if self.maker.titled else self.label}[{number}]"
 
     @property
     def optional(self) -> bool:
@@ -123,9 +121,9 @@ class Place:
 
     @property
     def hint(self) -> str:
-        """What the schema says of the field, as markup; empty where the card's table has said it."""
+        """What the schema says of the field, as markup."""
         text = self.kind.schema.get("description")
-        shown = one_line(text, HINT_LIMIT) if self.maker.described and isinstance(text, str) else ""
+        shown = one_line(text, HINT_LIMIT) if isinstance(text, str) else ""
         return f'<div class="nbtk-hint">{visible(shown)}</div>' if shown else ""
 
     @property
@@ -134,7 +132,7 @@ class Place:
         if self.before is None and self.kind.nullable:
             return "null"
         shape = self.kind.schema.get("format")
-        words = _EXAMPLES.get(shape if isinstance(shape, str) else "") or type_words(self.kind.schema, self.maker.root)
+        words = FORMATS.get(shape if isinstance(shape, str) else "") or type_words(self.kind.schema, self.maker.root)
         default = self.kind.schema.get("default", MISSING)
         if default is not MISSING:
             return visible_text(one_line(f"{words}, default {to_json(default)}", NAME_LIMIT * 2))
@@ -165,6 +163,18 @@ class Field:
         """The fields that it holds, as they were read last."""
         return iter(())
 
+    def fault(self) -> str | None:
+        """What is wrong with what was typed here, that the schema's own check wouldn't say."""
+        return None
+
+    def relabel(self, label: str) -> None:
+        """Call it so from now on: an item of a list has moved."""
+        self.place.label = label
+        self._show_name()
+
+    def _show_name(self) -> None:
+        """Write the name into the field's widgets."""
+
     def say(self, faults: list[str]) -> None:
         """Show these below the field, beside what the schema says of it."""
         lines = "<br>".join(visible(one_line(fault, HINT_LIMIT * 2)) for fault in faults)
@@ -182,6 +192,9 @@ class _Input(Field):
 
     def focus(self) -> None:
         self.input.focus()
+
+    def _show_name(self) -> None:
+        self.input.description = visible_text(self.place.name)
 
     def read(self) -> Any:
         return self.place.before if self._untouched() else self._changed()
@@ -211,8 +224,24 @@ class TextField(_Input):
         return str(value)
 
     def _changed(self) -> Any:
-        emptied = self.input.value == "" and self.place.kind.nullable
-        return None if emptied else self.input.value
+        if self.input.value == "" and (self.place.kind.nullable or not self._may_be_empty()):
+            return self._empty()
+        return self.input.value
+
+    def _may_be_empty(self) -> bool:
+        """Whether a text without letters is a value here; else the field is left out."""
+        schema = self.place.kind.schema
+        least = schema.get("minLength")
+        filled = isinstance(least, int) and least > 0
+        return not (filled or schema.get("format") in FORMATS or isinstance(schema.get("enum"), list))
+
+    def fault(self) -> str | None:
+        value = self.read()
+        schema = self.place.kind.schema
+        if self._untouched() or not isinstance(value, str):
+            return None
+        wrong = wrong_format(value, schema)
+        return None if wrong is None else f"{path_text(self.place.path)}: got {to_json(one_line(value, 60))}, {wrong}"
 
 
 class JsonField(TextField):
@@ -229,6 +258,19 @@ class JsonField(TextField):
             return json.loads(text, parse_constant=_no_constant)
         except (ValueError, RecursionError):
             return self.input.value
+
+    def fault(self) -> str | None:
+        text = self.input.value.strip()
+        if self._untouched() or text[:1] not in {"{", "["}:
+            return None
+        try:
+            json.loads(text)
+        except json.JSONDecodeError as error:
+            where = f"line {error.lineno}, column {error.colno}"
+            return f"{path_text(self.place.path)}: this is no JSON yet: {error.msg} ({where})"
+        except RecursionError:
+            return f"{path_text(self.place.path)}: this is nested too deeply"
+        return None
 
 
 class NumberField(JsonField):
@@ -260,6 +302,19 @@ class BooleanField(_Input):
     def read(self) -> Any:
         """Whether it is ticked; a box that nobody touched is a no."""
         return self.input.value
+
+
+class SearchField(TextField):
+    """One of many texts: typed, with those that hold what was typed offered below."""
+
+    def _widgets(self) -> list[Any]:
+        place = self.place
+        self.shown = place.before if isinstance(place.before, str) else ""
+        self.input = self.kit.field(
+            w.Combobox, place.name, value=self.shown, placeholder=place.placeholder, continuous_update=False,
+            options=[each.value for each in place.kind.variants],
+        )  # fmt: skip
+        return [self.input]
 
 
 class ChoiceField(_Input):
@@ -294,8 +349,12 @@ class TicksField(Field):
             self.kit.field(w.Checkbox, visible_text(each.label), value=on, indent=False, layout=self.kit.layout())
             for each, on in zip(self.place.kind.variants, self._before, strict=True)
         ]
-        name = self.kit.html(f'<span role="heading" aria-level="5">{visible(self.place.name)}</span>', "nbtk-tickname")
-        return [self.kit.box("nbtk-ticks", [name, *self._boxes], row=True)]
+        self._name = self.kit.html("", "nbtk-tickname")
+        self._show_name()
+        return [self.kit.box("nbtk-ticks", [self._name, *self._boxes], row=True)]
+
+    def _show_name(self) -> None:
+        self._name.value = f'<span role="heading" aria-level="5">{visible(self.place.name)}</span>'
 
     def read(self) -> Any:
         ticked = [box.value for box in self._boxes]
@@ -308,20 +367,24 @@ class ConstField(Field):
     """A value that can't be another."""
 
     def _widgets(self) -> list[Any]:
-        value = self.place.kind.variants[0]
-        name, shown = visible(self.place.name), visible(value.label)
-        return [self.kit.html(f'<div class="nbtk-fixed"><span>{name}</span> <code>{shown}</code></div>')]
+        self._fixed = self.kit.html("")
+        self._show_name()
+        return [self._fixed]
+
+    def _show_name(self) -> None:
+        name, shown = visible(self.place.name), visible(self.place.kind.variants[0].label)
+        self._fixed.value = f'<div class="nbtk-fixed"><span>{name}</span> <code>{shown}</code></div>'
 
     def read(self) -> Any:
         before = self.place.before
         return before if before is not MISSING or self.place.optional else self.place.kind.variants[0].value
 
 
-def legend(kit: Kit, place: Place) -> Any:
+def legend(place: Place) -> str:
     """The line above several inputs: the name and the type."""
     words = type_words(place.kind.schema, place.maker.root)
     shown = f'<b>{visible(place.name)}</b> <span class="nbtk-soft">{visible(words)}</span>'
-    return kit.html(f'<div class="nbtk-legend" role="heading" aria-level="5">{shown}</div>')
+    return f'<div class="nbtk-legend" role="heading" aria-level="5">{shown}</div>'
 
 
 def _line(kit: Kit, place: Place, shown: str) -> Any:
@@ -351,6 +414,7 @@ def _no_constant(text: str) -> Any:
 INPUTS: dict[str, type[Field]] = {
     "const": ConstField,
     "choice": ChoiceField,
+    "search": SearchField,
     "ticks": TicksField,
     "boolean": BooleanField,
     "text": TextField,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as w
 
 from nbtoolkit.notebook.fields import type_words
-from nbtoolkit.notebook.text import visible, visible_text
+from nbtoolkit.notebook.text import count, one_line, visible, visible_text
 from nbtoolkit.notebook.widgets.form_fields import INPUTS, LEFT_OUT, Above, Field, legend, pick
-from nbtoolkit.notebook.widgets.form_kinds import MAX_ITEMS, MISSING, looks_like
+from nbtoolkit.notebook.widgets.form_kinds import MAX_ITEMS, MAX_SHOWN, MISSING, further, looks_like
 from nbtoolkit.schema.fault import path_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,10 @@ class _Group(Field):
 
 
 class ObjectField(_Group):
-    """Names with a field each, and further names where the schema lets them be added."""
+    """Names with a field each, and further names where the schema lets them be added.
+
+    Of very many names those that are required or given stand there, and the others are picked from a list.
+    """
 
     def _widgets(self) -> list[Any]:
         place = self.place
@@ -38,26 +41,67 @@ class ObjectField(_Group):
         self._known: Mapping[str, Any] = properties if isinstance(properties, dict) else {}
         required = schema.get("required")
         self._required = set(map(str, required)) if isinstance(required, list) else set()
-        more = schema.get("additionalProperties")
-        self._more: Any = more if isinstance(more, dict) else {}
+        more = further(schema)
+        self._more: Any = {} if more is None else more
         self._fields: dict[str, Field] = {}
         self._rows: list[tuple[Any, Field, Any]] = []
         names = dict.fromkeys([*before, *self._known])
+        room = MAX_SHOWN - sum(name in before or name in self._required for name in names)
+        self._rest: list[str] = []
         held = []
         for name in names:
+            if name not in before and name not in self._required:
+                room -= 1
+                if room < 0:
+                    self._rest.append(name)
+                    continue
             made = self._make(name, before.get(name, MISSING))
             self._fields[name] = made
             held.append(made.view)
         self._held = self.kit.box("nbtk-inside" if place.path else "nbtk-fields", held)
-        parts = [legend(self.kit, place)] if place.path else []
-        parts.append(self._held)
-        if isinstance(more, dict) or more is True:
+        self._legend = self.kit.html("") if place.path else None
+        self._show_name()
+        parts = [self._legend, self._held] if self._legend is not None else [self._held]
+        if self._rest:
+            parts.append(self._chooser())
+        if more is not None:
             parts.append(self.kit.button("Add a name", place.name or "arguments", "7.2em", self._add, "nbtk-quiet"))
         return parts
+
+    def _show_name(self) -> None:
+        if self._legend is not None:
+            self._legend.value = legend(self.place)
 
     def _make(self, name: str, value: Any) -> Field:
         schema = self._known.get(name, self._more)
         return self.place.maker.make(name, schema, value, Above(self, name), required=name in self._required)
+
+    def _chooser(self) -> Any:
+        """A search among the names that may be left out."""
+        about = f"of {self.place.name}" if self.place.path else "of the arguments"
+        self._search = self.kit.field(
+            w.Combobox, "more", options=self._rest, ensure_option=False, continuous_update=False,
+            placeholder=f"{count(len(self._rest), 'more name')}, left out: type to find one",
+        )  # fmt: skip
+        give = self.kit.button("Fill in", about, "4.6em", self._give, "nbtk-quiet")
+        return self.kit.box("nbtk-later", [self._search, give], row=True)
+
+    def _give(self) -> None:
+        name = self._search.value
+        if name not in self._rest:
+            self.say([f"{visible_text(one_line(name, 60)) or 'nothing'}: no such name is left"])
+            return
+        self.say([])
+        self._rest = [each for each in self._rest if each != name]
+        # It was asked for: a field, not another button to press.
+        made = self.place.maker.make(name, self._known[name], MISSING, Above(self, name), required=False)
+        self._fields[name] = made
+        self._held.children = (*self._held.children, made.view)
+        self._search.value = ""
+        self._search.options = self._rest
+        self._search.placeholder = f"{count(len(self._rest), 'more name')}, left out: type to find one"
+        self.place.maker.made()
+        made.focus()
 
     def _add(self) -> None:
         place = self.place
@@ -84,35 +128,45 @@ class ObjectField(_Group):
     def inside(self) -> Iterator[Field]:
         """The fields of the names."""
         yield from self._fields.values()
-        yield from (each for _, each, _ in self._rows)
+        yield from (each for key, each, _ in self._rows if key.value.strip())
 
 
 class ListField(_Group):
-    """Items in order, each to be changed or taken out, and more to be added."""
+    """Items in order, each to be changed or taken out, and more to be added; each is called by its place."""
 
     def _widgets(self) -> list[Any]:
         place = self.place
-        self._items: list[tuple[Field, Any]] = []
+        self._items: list[tuple[Field, Any, Any]] = []
         self._read: list[Field] = []
         self._touched = False
-        self._made = 0
         self._held = self.kit.box("nbtk-inside", [])
         for value in place.before if isinstance(place.before, list) else ():
             self._append(value)
-        self._held.children = tuple(row for _, row in self._items)
-        add = self.kit.button("Add one", f"to {place.name}", "5.6em", self._add, "nbtk-quiet")
+        self._held.children = tuple(row for _, row, _ in self._items)
+        self._plus = self.kit.button("Add one", "", "5.6em", self._add, "nbtk-quiet")
+        self._head = self.kit.html("")
+        self._show_name()
+        return [self.kit.box("nbtk-later", [self._head, self._plus], row=True), self._held]
+
+    def _show_name(self) -> None:
+        place = self.place
         words = visible(type_words(place.kind.schema, place.maker.root))
         named = f'<span role="heading" aria-level="5">{visible(place.name)}</span> {words}'
-        head = self.kit.html(f'<div class="nbtk-fixed">{named}</div>')
-        return [self.kit.box("nbtk-later", [head, add], row=True), self._held]
+        self._head.value = f'<div class="nbtk-fixed">{named}</div>'
+        self._plus.description = f"Add one\nto {place.name}"
+        for number, (item, _, out) in enumerate(self._items):
+            item.place.above = Above(self, number)
+            label = place.item(number)
+            if item.place.label != label:
+                item.relabel(label)
+            out.description = f"Remove\n{item.place.name}"
 
     def _append(self, value: Any) -> Field:
-        place = self.place
-        self._made += 1
-        label = f"{place.name} {self._made}"
-        item = place.maker.make(label, place.kind.schema.get("items"), value, Above(self, self._made), required=True)
-        out = self.kit.button("Remove", label, "5em", lambda: self._remove(item), "nbtk-quiet")
-        self._items.append((item, self.kit.box("nbtk-item-row", [item.view, out], row=True)))
+        place, number = self.place, len(self._items)
+        label = place.item(number)
+        item = place.maker.make(label, place.kind.schema.get("items"), value, Above(self, number), required=True)
+        out = self.kit.button("Remove", item.place.name, "5em", lambda: self._remove(item), "nbtk-quiet")
+        self._items.append((item, self.kit.box("nbtk-item-row", [item.view, out], row=True), out))
         return item
 
     def _add(self) -> None:
@@ -121,19 +175,20 @@ class ListField(_Group):
             return
         self._touched = True
         item = self._append(MISSING)
-        self._held.children = tuple(row for _, row in self._items)
+        self._held.children = tuple(row for _, row, _ in self._items)
         self.place.maker.made()
         item.focus()
 
     def _remove(self, item: Field) -> None:
         self._touched = True
         self._items = [each for each in self._items if each[0] is not item]
-        self._held.children = tuple(row for _, row in self._items)
+        self._held.children = tuple(row for _, row, _ in self._items)
+        self._show_name()
 
     def read(self) -> Any:
         values: list[Any] = []
         self._read = []
-        for item, _ in self._items:
+        for item, _, _ in self._items:
             item.place.above = Above(self, len(values))
             value = item.read()
             if value is not MISSING:
@@ -147,6 +202,39 @@ class ListField(_Group):
         yield from self._read
 
 
+class TupleField(_Group):
+    """A list whose every place has a kind of its own."""
+
+    def _widgets(self) -> list[Any]:
+        place = self.place
+        before = place.before if isinstance(place.before, list) else []
+        self._fields: list[Field] = []
+        for number, schema in enumerate(place.kind.schema["prefixItems"]):
+            value = before[number] if number < len(before) else MISSING
+            label = place.item(number)
+            self._fields.append(place.maker.make(label, schema, value, Above(self, number), required=True))
+        self._legend = self.kit.html("")
+        self._show_name()
+        return [self._legend, self.kit.box("nbtk-inside", [each.view for each in self._fields])]
+
+    def _show_name(self) -> None:
+        self._legend.value = legend(self.place)
+        for number, each in enumerate(self._fields):
+            each.relabel(self.place.item(number))
+
+    def read(self) -> Any:
+        values = [each.read() for each in self._fields]
+        while values and values[-1] is MISSING:
+            values.pop()
+        if not values and not isinstance(self.place.before, list) and self.place.optional:
+            return self.place.before
+        # A hole in the middle has no JSON but null, and is told where null won't do.
+        return [None if value is MISSING else value for value in values]
+
+    def inside(self) -> Iterator[Field]:
+        yield from self._fields
+
+
 class UnionField(_Group):
     """A list to say which kind of value it is, and that kind's own field."""
 
@@ -156,10 +244,16 @@ class UnionField(_Group):
         at = next((i for i, each in enumerate(variants) if looks_like(place.before, each.value)), 0)
         self._fields: dict[int, Field] = {}
         self._picked = at
-        self._pick = pick(self.kit, f"{place.name}, kind", [visible_text(each.label) for each in variants], at)
+        self._pick = pick(self.kit, "", [visible_text(each.label) for each in variants], at)
         self._pick.observe(lambda change: self._choose(change["new"]), "value")
         self._held = self.kit.box("nbtk-inside", [self._variant(at, place.before).view])
+        self._show_name()
         return [self._pick, self._held]
+
+    def _show_name(self) -> None:
+        self._pick.description = visible_text(f"{self.place.name}, kind")
+        for each in self._fields.values():
+            each.relabel(self.place.label)
 
     def _variant(self, at: int, value: Any) -> Field:
         made = self._fields.get(at)
@@ -190,14 +284,25 @@ class LaterField(_Group):
     def _widgets(self) -> list[Any]:
         self._field: Field | None = None
         self._on = False
-        name = self.place.name
-        state = "null" if self.place.before is None else LEFT_OUT
-        said = self.kit.html(f'<div class="nbtk-fixed"><span>{visible(name)}</span> {visible(state)}</div>')
-        give = self.kit.button("Fill in", name, "4.6em", lambda: self._turn(on=True), "nbtk-quiet")
+        self._said = self.kit.html("")
+        self._fill = self.kit.button("Fill in", "", "4.6em", lambda: self._turn(on=True), "nbtk-quiet")
         self._drop: Any = None
-        self._off = self.kit.box("nbtk-later", [said, give], row=True)
+        self._show_name()
+        self._off = self.kit.box("nbtk-later", [self._said, self._fill], row=True)
         self._held = self.kit.box("", [self._off])
         return [self._held]
+
+    def _show_name(self) -> None:
+        name, words = self.place.name, self._words()
+        self._said.value = f'<div class="nbtk-fixed"><span>{visible(name)}</span> {visible(words[0])}</div>'
+        self._fill.description = f"Fill in\n{name}"
+        if self._drop is not None:
+            self._drop.description = f"{words[1]}\n{name}"
+        if self._field is not None:
+            self._field.relabel(self.place.label)
+
+    def _words(self) -> tuple[str, str]:
+        return ("null", "Make it null") if self.place.before is None else (LEFT_OUT, "Leave out")
 
     def _turn(self, *, on: bool) -> None:
         place = self.place
@@ -207,8 +312,9 @@ class LaterField(_Group):
             value = place.kind.schema.get("default", MISSING)
             value = MISSING if value is None else value
             self._field = place.maker.make(place.label, schema, value, Above(self), required=True)
-            words = "Make it null" if place.before is None else "Leave out"
-            self._drop = self.kit.button(words, place.name, "7.4em", lambda: self._turn(on=False), "nbtk-quiet")
+            self._drop = self.kit.button(
+                self._words()[1], place.name, "7.4em", lambda: self._turn(on=False), "nbtk-quiet"
+            )
         self._held.children = (self._field.view, self._drop) if on else (self._off,)
         place.maker.made()
         if on:
@@ -235,6 +341,7 @@ CLASSES: dict[str, type[Field]] = {
     **INPUTS,
     "object": ObjectField,
     "list": ListField,
+    "tuple": TupleField,
     "union": UnionField,
     "later": LaterField,
 }

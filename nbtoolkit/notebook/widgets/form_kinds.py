@@ -16,14 +16,17 @@ from nbtoolkit.notebook.text import one_line, sendable, to_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["MISSING", "Kind", "Name", "Variant", "kind_of", "looks_like"]
+__all__ = ["MISSING", "Kind", "Name", "Variant", "further", "kind_of", "looks_like", "whole"]
 
-# More choices than this are typed, more names or items than these are easier read as one piece of JSON.
+# More choices than these are typed, with a search; past the second number the page would feel their weight.
 MAX_CHOICES = 40
+MAX_SEARCHED = 2_000
 MAX_TICKS = 12
 MAX_VARIANTS = 12
-MAX_NAMES = 24
+# More values than this are easier read as one piece of JSON.
 MAX_ITEMS = 24
+# Of more names than this those that are neither required nor given are added when they are wanted.
+MAX_SHOWN = 24
 MAX_MERGED = 20
 # Unions of one branch and lists of lists may lead back to themselves.
 MAX_STEPS = 8
@@ -39,7 +42,9 @@ class _Missing:
 
 MISSING: Any = _Missing()
 
-Name = Literal["const", "choice", "ticks", "boolean", "text", "date", "number", "object", "list", "union", "json"]
+Name = Literal[
+    "const", "choice", "search", "ticks", "boolean", "text", "date", "number", "object", "list", "tuple", "union", "json"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +68,18 @@ class Kind:
 
 def kind_of(schema: Any, root: Mapping[str, Any], value: Any = MISSING) -> Kind:
     """The field for this schema; JSON where the value wouldn't survive any other."""
-    kind = _declared(_whole(schema, root), root)
+    kind = _declared(whole(schema, root), root)
     return kind if _carries(kind, value) else Kind("json", kind.schema, kind.nullable)
 
 
-def _whole(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def whole(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema with its reference followed and its ``allOf`` merged."""
-    about = resolve(schema, root)
+    about = _conditional(resolve(schema, root), root)
     parts = about.get("allOf")
     if not isinstance(parts, list):
         return about
     merged: dict[str, Any] = {}
-    for part in [resolve(each, root) for each in parts[:MAX_MERGED]] + [about]:
+    for part in [_conditional(resolve(each, root), root) for each in parts[:MAX_MERGED]] + [about]:
         for key, value in part.items():
             before = merged.get(key)
             if key == "properties" and isinstance(before, dict) and isinstance(value, dict):
@@ -84,6 +89,22 @@ def _whole(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
             elif key != "allOf":
                 merged[key] = value
     return merged
+
+
+def _conditional(about: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema with the names that only some of its values have, which the check then asks for or refuses."""
+    known = about.get("properties")
+    found: dict[str, Any] = {}
+    for part in (about.get("then"), about.get("else"), *_values(about.get("dependentSchemas"))):
+        inner = resolve(part, root).get("properties")
+        found |= inner if isinstance(inner, dict) else {}
+    if not found or not isinstance(known, dict):
+        return about
+    return {**about, "properties": {**found, **known} if len(found) <= MAX_MERGED else known}
+
+
+def _values(held: Any) -> list[Any]:
+    return list(held.values()) if isinstance(held, dict) else []
 
 
 def _declared(about: Mapping[str, Any], root: Mapping[str, Any], step: int = 0) -> Kind:
@@ -98,7 +119,7 @@ def _declared(about: Mapping[str, Any], root: Mapping[str, Any], step: int = 0) 
         return Kind("const", about, variants=(Variant(_label(about["const"]), about["const"]),))
     for key in ("anyOf", "oneOf"):
         if isinstance(about.get(key), list) and about[key]:
-            return _union(about, [_whole(each, root) for each in about[key][: MAX_VARIANTS * 4]], root, step)
+            return _union(about, [whole(each, root) for each in about[key][: MAX_VARIANTS * 4]], root, step)
     types = about.get("type")
     if isinstance(types, list) and types:
         return _union(about, [{**about, "type": each} for each in types], root, step)
@@ -116,19 +137,30 @@ def _plain(about: Mapping[str, Any], kind: str | None, root: Mapping[str, Any], 
         return _array(about, root, step)
     if kind == "object" or (kind is None and isinstance(about.get("properties"), dict)):
         properties = about.get("properties")
-        few = not isinstance(properties, dict) or len(properties) <= MAX_NAMES
-        return Kind("object" if few and (properties or _is_map(about)) else "json", about)
+        return Kind("object" if properties or _is_map(about) else "json", about)
     return Kind("json", about)
 
 
 def _is_map(about: Mapping[str, Any]) -> bool:
-    return isinstance(about.get("additionalProperties"), dict) or about.get("additionalProperties") is True
+    return further(about) is not None
+
+
+def further(about: Mapping[str, Any]) -> Any:
+    """The schema of names that aren't listed; None where the schema doesn't offer any in so many words."""
+    patterns, more = about.get("patternProperties"), about.get("additionalProperties")
+    if isinstance(patterns, dict) and patterns:
+        # Which of several a new name belongs to is known when it has been typed.
+        return next(iter(patterns.values())) if len(patterns) == 1 and not isinstance(more, dict) else {}
+    return more if isinstance(more, dict) else {} if more is True else None
 
 
 def _array(about: Mapping[str, Any], root: Mapping[str, Any], step: int) -> Kind:
-    if about.get("prefixItems") or isinstance(about.get("items"), list):
+    prefix = about.get("prefixItems")
+    if isinstance(prefix, list) and 0 < len(prefix) <= MAX_ITEMS:
+        return Kind("tuple", about)
+    if prefix or isinstance(about.get("items"), list):
         return Kind("json", about)
-    inner = _declared(_whole(about.get("items"), root), root, step + 1)
+    inner = _declared(whole(about.get("items"), root), root, step + 1)
     if inner.name == "choice" and not inner.nullable and len(inner.variants) <= MAX_TICKS:
         return Kind("ticks", about, variants=inner.variants)
     return Kind("list", about)
@@ -153,8 +185,8 @@ def _union(about: Mapping[str, Any], branches: list[Mapping[str, Any]], root: Ma
     beside = {key: value for key, value in shared.items() if key in {"properties", "required"}}
     variants = []
     for each in real:
-        whole = _whole({"allOf": [beside, each]}, root) if beside else each
-        variants.append(Variant(_variant_label(whole, root), whole))
+        branch = whole({"allOf": [beside, each]}, root) if beside else each
+        variants.append(Variant(_variant_label(branch, root), branch))
     return Kind("union", about, nullable, _told_apart(variants))
 
 
@@ -182,8 +214,10 @@ def _choice(about: Mapping[str, Any], variants: list[Variant]) -> Kind:
     plain = all(isinstance(each.value, str | int | float | None) for each in variants)
     sound = all(sendable(each.value) for each in variants if isinstance(each.value, str))
     if not variants or len(variants) > MAX_CHOICES or not plain or not sound:
-        texts = all(isinstance(each.value, str) for each in variants)
-        return Kind("text" if variants and texts and sound else "json", about)
+        texts = variants and sound and all(isinstance(each.value, str) for each in variants)
+        if not texts:
+            return Kind("json", about)
+        return Kind("search", about, variants=tuple(variants)) if len(variants) <= MAX_SEARCHED else Kind("text", about)
     return Kind("choice", about, variants=tuple(variants))
 
 
@@ -201,7 +235,7 @@ def _carries(kind: Kind, value: Any) -> bool:
             return isinstance(value, bool)
         case "number":
             return isinstance(value, int | float) and not isinstance(value, bool)
-        case "text":
+        case "text" | "search":
             return isinstance(value, str) and sendable(value)
         case "date":
             return isinstance(value, str) and _is_date(value)
@@ -213,14 +247,19 @@ def _carries(kind: Kind, value: Any) -> bool:
             return fits and len({to_json(item) for item in value}) == len(value)
         case "list":
             return isinstance(value, list) and len(value) <= MAX_ITEMS
+        case "tuple":
+            return isinstance(value, list) and len(value) <= len(kind.schema["prefixItems"])
         case "object":
-            properties = kind.schema.get("properties")
-            names = {*value, *properties} if isinstance(value, dict) and isinstance(properties, dict) else value
-            return isinstance(value, dict) and len(names) <= MAX_NAMES
+            return isinstance(value, dict) and len(value) <= MAX_SHOWN and len(_required(kind.schema)) <= MAX_SHOWN
         case "union":
             return any(looks_like(value, each.value) for each in kind.variants)
         case _:
             return True
+
+
+def _required(schema: Mapping[str, Any]) -> list[Any]:
+    required = schema.get("required")
+    return required if isinstance(required, list) else []
 
 
 def same(one: Any, other: Any) -> bool:

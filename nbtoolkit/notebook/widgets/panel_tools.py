@@ -77,7 +77,7 @@ class ToolsPage:
         self._pick.observe(lambda _: self._picked(), "value")
         self._count = kit.html("", "nbtk-count")
         self._detail = kit.html("")
-        self._takes = kit.html("")
+        self._takes = kit.html("", layout=kit.own_layout())
         self._try = kit.button("Try it …", "the tool", "6em", self._try_it, "nbtk-primary")
         self._switch = kit.button("Turn off", "the tool", "6em", self._turn)
         self._schema = kit.button("Full schema", "of the tool", "7.4em", self._full_schema, "nbtk-quiet")
@@ -240,12 +240,15 @@ class ToolsPage:
         self._panel.route(made.widgets)
         self._drawer.children = (made.view,)
         self._drawer.layout.display = None
+        # What is opened says what the tool takes, in its own way.
+        self._takes.layout.display = "none"
 
     def _close_below(self) -> None:
         below, self._below = self._below, None
         if below is not None:
             self._drawer.layout.display = "none"
             self._drawer.children = ()
+            self._takes.layout.display = None
             below.close()
 
     def _try_it(self) -> None:

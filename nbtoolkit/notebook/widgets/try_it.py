@@ -36,7 +36,7 @@ class TryIt:
         self._kit = kit = Kit()
         self._call: Any = None
         self._running: Any = None
-        self._form = Form(tool.input_schema, described=False, route=panel.route)
+        self._form = Form(tool.input_schema, route=panel.route)
         self._run = kit.button("Run it", tool.name, "5.4em", self._pressed, "nbtk-primary")
         self._note = kit.html(soft("Runs through the toolkit, and is logged."))
         row = kit.box("nbtk-row", [self._run, self._note], row=True)
