@@ -82,10 +82,11 @@ class LogEntry:
         self.tool_input = tool_input
         self.asked_by = asked_by
         self.started_at = started_at
-        for name, value in others.items():
-            if name not in _LATER:
-                raise TypeError(f"a LogEntry has no {name!r}; it takes {', '.join(_LATER)}")
-            setattr(self, name, value)
+        if others:
+            for name, value in others.items():
+                if name not in _LATER:
+                    raise TypeError(f"a LogEntry has no {name!r}; it takes {', '.join(_LATER)}")
+                setattr(self, name, value)
 
     def __repr__(self) -> str:
         return f"<call {self.number} of {self.tool}: {self.words}, {self.state.value}>"
@@ -184,19 +185,31 @@ class CallLog:
         self._count += 1
         return self._count
 
-    def append(self, entry: LogEntry, *, again: bool = False) -> None:
-        """Keep an entry; ``again`` where an interrupt may have come in the midst of that, so that it is held once."""
+    def append(self, entry: LogEntry, *, chars: int | None = None, again: bool = False) -> None:
+        """Keep an entry; ``again`` where an interrupt may have come in the midst of that, so that it is held once.
+
+        ``chars``: how long its arguments are as JSON, where that is known already.
+        """
+        weight = entry.weight = ENTRY_BYTES + (_weight(entry.tool_input) if chars is None else chars)
         with self._lock:
             entries = self._entries
             if not again or not any(each is entry for each in entries):
-                entry.weight = ENTRY_BYTES + _weight(entry.tool_input)
                 entries.append(entry)
-                self.size += entry.weight
-                while len(entries) > self.maxlen or (self.size > self.max_bytes and len(entries) > 1):
-                    self.size -= entries.popleft().weight
+                size = self.size + weight
+                if len(entries) > self.maxlen:
+                    size -= entries.popleft().weight
                     self.dropped += 1
+                self.size = size
+                if size > self.max_bytes or len(entries) > self.maxlen:
+                    self._let_go()
         if self.journal is not None:
             self.journal.ended(entry, again=again)
+
+    def _let_go(self) -> None:
+        entries = self._entries
+        while len(entries) > self.maxlen or (self.size > self.max_bytes and len(entries) > 1):
+            self.size -= entries.popleft().weight
+            self.dropped += 1
 
     def keep(self, path: str | Path | None, *, durable: bool = False) -> Journal | None:
         """Write each call to a file as it is decided and as it ends; None ends that. OSError where the file can't be had.
@@ -314,55 +327,46 @@ class Results:
     """
 
     def __init__(self, maxlen: int = MAX_RESULTS, max_bytes: int = MAX_RESULT_BYTES) -> None:
-        # A plain dict would walk over all that has gone to find its oldest.
-        self._values: OrderedDict[int, Any] = OrderedDict()
-        self._sizes: dict[int, int] = {}
+        # Each with its size. A plain dict would walk over all that has gone to find its oldest.
+        self._held: OrderedDict[int, tuple[Any, int]] = OrderedDict()
         self._maxlen = maxlen
         self._max_bytes = max_bytes
         self.size = 0
 
     def keep(self, number: int, value: object) -> None:
         """Hold the value of one call."""
-        values = self._values
-        if number in values:
-            self._drop(number)
-        values[number] = value
-        if type(value) not in _SMALL:
-            size = self._sizes[number] = _size(value)
-            self.size += size
-            while self.size > self._max_bytes and len(values) > 1:
-                self._drop(next(iter(values)))
-        if len(values) > self._maxlen:
-            self._drop(next(iter(values)))
-
-    def _drop(self, number: int) -> None:
-        del self._values[number]
-        self.size -= self._sizes.pop(number, 0)
+        held = self._held
+        if number in held:
+            self.size -= held.pop(number)[1]
+        size = 0 if type(value) in _SMALL else _size(value)
+        held[number] = (value, size)
+        self.size += size
+        while len(held) > self._maxlen or (self.size > self._max_bytes and len(held) > 1):
+            self.size -= held.popitem(last=False)[1][1]
 
     def clear(self) -> None:
         """Let all values go."""
-        self._values.clear()
-        self._sizes.clear()
+        self._held.clear()
         self.size = 0
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._held)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(tuple(self._values))
+        return iter(tuple(self._held))
 
     def __contains__(self, number: object) -> bool:
-        return number in self._values
+        return number in self._held
 
     def __getitem__(self, number: int) -> Any:
         try:
-            return self._values[number]
+            return self._held[number][0]
         except KeyError:
-            held = ", ".join(map(str, self._values)) or "none"
+            held = ", ".join(map(str, self._held)) or "none"
             raise KeyError(f"no result is kept for call {number!r}; kept are {held}") from None
 
     def __repr__(self) -> str:
-        return "Results(" + ", ".join(f"{n}: {type(v).__name__}" for n, v in self._values.items()) + ")"
+        return "Results(" + ", ".join(f"{n}: {type(v).__name__}" for n, (v, _) in self._held.items()) + ")"
 
 
 _SMALL = frozenset({bool, int, float, type(None)})

@@ -93,7 +93,9 @@ class Toolkit(Catalogue):
         self, tool_call: ToolCallBlock, state: AgentState | None = None, approver: Approver | None = None
     ) -> ToolCall:
         """Run a model's call: await it for the ToolResponse, or iterate for its chunks and then the ToolResponse."""
-        return self._tool_call(self, _checked(tool_call), state, approver)
+        if type(tool_call) is not ToolCallBlock:
+            _checked(tool_call)
+        return self._tool_call(self, tool_call, state, approver)
 
     def call(self, name: str, /, **arguments: Any) -> ToolCall:
         """Run a tool by name and keyword arguments, through the same steps as a model's call."""
@@ -110,7 +112,7 @@ class Toolkit(Catalogue):
         The responses come in the order of the calls.
         """
         kind = self._tool_call
-        given = [_checked(each, kind) for each in tool_calls]
+        given = [each if type(each) in (ToolCallBlock, kind) else _checked(each, kind) for each in tool_calls]
 
         def made(each: ToolCallBlock | ToolCall) -> ToolCall:
             return each if isinstance(each, kind) else kind(self, each, state, approver)
