@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
@@ -32,6 +32,8 @@ __all__ = ["ACTIONS", "Action", "action", "joined", "number_of", "withheld"]
 Action = Callable[[Session, "Command"], Any]
 ACTIONS: dict[str, Action] = {}
 
+# Tools that come by themselves with a group or a skill.
+_OWN = frozenset({"reset_tools", "Skill"})
 # What a saved notebook keeps of the panel; `list` has all.
 PANEL_ROWS = 100
 
@@ -169,6 +171,9 @@ def _explained(spec: Spec) -> Bundle:
 
 def _arguments(session: Session, command: Command) -> tuple[str, dict[str, Any]]:
     name = command.words[0].expand(session.evaluate)
+    before, bracket, _ = name.partition("(")
+    if bracket:
+        raise CommandError(f"{name!r} is no tool's name; arguments stand behind it: %toolkit call {before} key=value")
     group, tool = session.tool(name)
     if not session.toolkit.is_active(group):
         raise CommandError(
@@ -247,21 +252,28 @@ def tool_cell(session: Session, command: Command) -> None:
 @action("add")
 def add(session: Session, command: Command) -> None:
     """Add what an expression gives."""
-    value = session.evaluate(command.rest)
-    group = command.option("--group") or BASIC
-    added: set[str] = set()
+    # A single $name is a habit from other values; here the name alone is Python.
+    value = session.evaluate(command.rest.removeprefix("$"), or_text=False)
+    group = command.option("--group", session.evaluate) or BASIC
+    known = {id(tool) for _, tool in session.tools()}
     for each in value if isinstance(value, list | tuple | set) else [value]:
         if isinstance(each, type) and issubclass(each, ToolBase):
             raise CommandError(f"{each.__name__} is a class of tools; write {each.__name__}() to make one")
         with mistakes():
             if isinstance(each, ToolBase) or (callable(each) and not hasattr(each, "list_tools")):
-                added.add(session.toolkit.register(each, group).name)
+                known.discard(id(session.toolkit.register(each, group)))
                 continue
-            if hasattr(each, "list_tools") and each.is_stateful and not each.is_connected:
-                hooks.drive(each.connect())
+            if isinstance(each, Mapping):
+                raise CommandError(
+                    f"{command.rest} is a dict; expected a function, a tool, an MCP client, or a list of them"
+                )
+            if hasattr(each, "list_tools"):
+                if each.is_stateful and not each.is_connected:
+                    hooks.drive(each.connect())
+                known -= {id(tool) for _, tool in session.tools() if tool.mcp_name == each.name}
             session.toolkit.add_tool_sync(each, group)
-            added |= {tool.name for _, tool in session.tools() if tool.mcp_name == each.name}
-    session.show(_tools_table(session, [(held, tool) for held, tool in session.tools() if tool.name in added]))
+    new = [(held, tool) for held, tool in session.tools() if id(tool) not in known and tool.name not in _OWN]
+    session.show(_tools_table(session, new))
 
 
 @action("remove")
@@ -281,6 +293,8 @@ def group(session: Session, command: Command) -> None:
     """Make a group or change its description."""
     toolkit, name = session.toolkit, command.words[0].expand(session.evaluate)
     description = command.option("--description", session.evaluate)
+    if description is not None and not description.strip():
+        raise CommandError("--description expects a text, by which a model decides to switch the group on")
     held = next((each for each in toolkit.tool_groups if each.name == name), None)
     if held is None:
         if description is None:
@@ -320,8 +334,11 @@ def _say_groups(session: Session, groups: list[ToolGroup]) -> None:
 def mode(session: Session, command: Command) -> None:
     """Show or set the mode."""
     if command.words:
-        wanted = command.words[0].expand(session.evaluate).replace("-", "_")
-        session.toolkit.mode = PermissionMode(one_of(wanted, list(PermissionMode), "mode"))
+        wanted = command.words[0].expand(session.evaluate)
+        spelled = wanted.casefold().replace("-", "_")
+        session.toolkit.mode = PermissionMode(
+            spelled if spelled in list(PermissionMode) else one_of(wanted, list(PermissionMode), "mode")
+        )
     now = session.toolkit.mode
     session.say(f"Mode {now}: {MODES[now]}.")
 
@@ -345,7 +362,10 @@ def rules(session: Session, command: Command) -> None:
     toolkit = session.toolkit
     notes: list[str] = []
     if command.words:
-        wanted = one_of(command.words[0].text, ["reload", "accept"], "way to show rules")
+        wanted = command.words[0].text
+        if wanted not in {"reload", "accept"}:
+            hint = nearest(wanted, ["reload", "accept"])
+            raise CommandError(f"expected %toolkit rules, rules reload or rules accept, but got {wanted!r}{hint}")
         store = toolkit.engine.store
         if store is None:
             raise CommandError("no files of rules are in use here")

@@ -41,7 +41,10 @@ def parse_arguments(
         for word in words:
             pair = word.key_and_value()
             if pair is None:
-                raise CommandError(f"expected key=value, but got {word.text!r}{stray(word)}{_takes(tool, schema)}")
+                blanks = " (no blanks around the =)" if any(each.raw[:1] == "=" for each in words) else ""
+                raise CommandError(
+                    f"expected key=value, but got {word.text!r}{blanks or stray(word)}{_takes(tool, schema)}"
+                )
             key, value = pair
             if key in arguments:
                 raise CommandError(f"the argument {key!r} is given twice")
@@ -88,6 +91,8 @@ def value_of(key: str, word: Word, about: Mapping[str, Any], root: Mapping[str, 
 
 def _object_word(tool: str, words: tuple[Word, ...], schema: Mapping[str, Any], evaluate: Evaluate) -> dict[str, Any]:
     word = words[0]
+    if word.raw.startswith("{") and len(words) > 1 and not word.raw.endswith("}"):
+        raise CommandError(f"the {{ before {word.raw[1:21]!r} is never closed; expected one JSON object")
     expression = word.expression() if _json(word.text) is _MISSING else None
     if len(words) > 1:
         raise CommandError(f"{words[1].text!r} is too much: expected one JSON object, or key=value words")

@@ -85,7 +85,7 @@ class Word:
     def expand(self, evaluate: Evaluate) -> str:
         """The word's text, with a ``$name`` or ``{expression}`` that is all of it replaced by its value."""
         expression = self.expression()
-        if expression is None:
+        if not expression:
             self.check_braces(evaluate)
             return self.text
         return str(evaluate(expression))
@@ -151,7 +151,8 @@ def _quoted(line: str, start: int, unfinished: bool) -> tuple[str, int]:
         i += 1
     if unfinished:
         return text, i
-    raise CommandError(f"the quote {quote} before {line[start + 1 : start + 21]!r} is never closed")
+    behind = line[start + 1 : start + 21]
+    raise CommandError(f"the quote {quote} {f'before {behind!r}' if behind.strip() else 'at the end'} is never closed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +189,9 @@ class Spec:
     body: Literal["none", "may", "must"] = "none"
     foreign: bool = False
     example: str = ""
+    also: tuple[str, ...] = ()
+    """What people type for it who know other tools; they are told its name."""
+    below: str = "the code"
 
     @property
     def usage(self) -> str:
@@ -227,11 +231,19 @@ class Command:
 def parse(line: str, body: str | None, specs: Mapping[str, Spec]) -> Command:
     """Read what stands behind ``%toolkit``, or behind ``%%toolkit`` with the cell's ``body`` below."""
     words = split(line)
+    if words and words[0].raw in _HELP:
+        return Command(specs["help"], tuple(words[1:]))
     spec, used = find(words, specs)
+    if any(word.raw in _HELP for word in words[used:]) and len(words) == used + 1:
+        return Command(specs["help"], tuple(words[:used]))
     if body is not None and spec.body == "none":
-        raise CommandError(f"%toolkit {spec.name} takes no cell below it; write {spec.usage}")
+        named = f"%%toolkit {spec.name}".rstrip()
+        raise CommandError(f"{named} takes no cell below it; write {spec.usage}")
     if body is None and spec.body == "must":
-        raise CommandError(f"%toolkit {spec.name} works on a cell: write {spec.usage}, and the code below it")
+        begin = " ".join(part for part in ("%%toolkit", spec.name, spec.words) if part)
+        raise CommandError(f"%toolkit {spec.name} works on a cell: write {begin} with two %, and {spec.below} below it")
+    if not spec.foreign and any(word.raw == "#" for word in words[used:]):
+        raise CommandError(f"'#' is too much ({_STRAY['#']}); expected {spec.usage}")
     positional, options = _options(spec, words[used:])
     if len(positional) < spec.least:
         raise CommandError(f"expected {spec.usage}")
@@ -241,6 +253,7 @@ def parse(line: str, body: str | None, specs: Mapping[str, Spec]) -> Command:
     return Command(spec, tuple(positional), options, body, _rest(line, words[used:], positional))
 
 
+_HELP = frozenset({"--help", "-h", "-help", "?"})
 _STRAY = {
     "#": "a magic's line takes no comment",
     "|": "a magic's line is no shell's",
@@ -269,7 +282,8 @@ def find(words: list[Word], specs: Mapping[str, Spec]) -> tuple[Spec, int]:
     if under:
         raise CommandError(_under(first, words[1].text if len(words) > 1 else None, under))
     tops = dict.fromkeys(name.partition(" ")[0] for name in specs if name)
-    hint = nearest(first, tops) or ";"
+    same = next((spec for spec in specs.values() if first.casefold() in spec.also), None)
+    hint = f"; did you mean {same.name!r}?" if same is not None else nearest(first, tops) or ";"
     raise CommandError(f"%toolkit has no subcommand {first!r}{hint} %toolkit help lists them all")
 
 

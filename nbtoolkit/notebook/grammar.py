@@ -11,7 +11,7 @@ _FORMATS = "openai|openai_responses|anthropic|gemini|mcp"
 
 _TABLE = (
     Spec("", "", "Show the tools, servers and mode."),
-    Spec("list", "", "List the tools by group."),
+    Spec("list", "", "List the tools by group.", also=("ls", "tools", "groups", "show")),
     Spec(
         "schema",
         "NAME",
@@ -21,8 +21,9 @@ _TABLE = (
         most=1,
         kinds=("tool",),
         example="schema load_table --format openai",
+        also=("describe", "info", "signature", "args"),
     ),
-    Spec("help", "[SUB]", "Say how the subcommands are written.", most=2, kinds=("subcommand",)),
+    Spec("help", "[SUB]", "Say how the subcommands are written.", most=2, kinds=("subcommand",), also=("usage", "man")),
     Spec(
         "call",
         "NAME key=value … | {json}",
@@ -33,6 +34,7 @@ _TABLE = (
         body="may",
         foreign=True,
         example='call load_table path=data/sales.csv limit=$rows tags=["a", "b"]',
+        also=("run", "use", "exec", "invoke", "try"),
     ),
     Spec(
         "tool",
@@ -50,10 +52,18 @@ _TABLE = (
         least=1,
         most=None,
         kinds=("expression",),
-        foreign=True,
         example="add [load_table, Bash()] --group reports",
+        also=("register", "load"),
     ),
-    Spec("remove", "NAME …", "Take tools out.", least=1, most=None, kinds=("tool",)),
+    Spec(
+        "remove",
+        "NAME …",
+        "Take tools out.",
+        least=1,
+        most=None,
+        kinds=("tool",),
+        also=("rm", "del", "delete", "unregister"),
+    ),
     Spec(
         "group",
         "NAME",
@@ -64,8 +74,18 @@ _TABLE = (
         kinds=("group",),
         example='group reports --description "Tables and figures for the weekly report"',
     ),
-    Spec("activate", "NAME …", "Switch tool groups on.", least=1, most=None, kinds=("inactive",)),
-    Spec("deactivate", "NAME …", "Switch tool groups off.", least=1, most=None, kinds=("active",)),
+    Spec(
+        "activate", "NAME …", "Switch tool groups on.", least=1, most=None, kinds=("inactive",), also=("enable", "on")
+    ),
+    Spec(
+        "deactivate",
+        "NAME …",
+        "Switch tool groups off.",
+        least=1,
+        most=None,
+        kinds=("active",),
+        also=("disable", "off"),
+    ),
     Spec(
         "mcp add",
         "NAME COMMAND ARGS… | NAME URL",
@@ -93,7 +113,7 @@ _TABLE = (
         most=None,
         example="mcp import .mcp.json --start",
     ),
-    Spec("mcp list", "", "List the MCP servers."),
+    Spec("mcp list", "", "List the MCP servers.", also=("servers", "server")),
     Spec("mcp tools", "NAME", "List one server's tools.", least=1, most=1, kinds=("server",)),
     Spec(
         "mcp resources",
@@ -122,8 +142,8 @@ _TABLE = (
         least=1,
         most=1,
     ),
-    Spec("skill list", "", "List the skills."),
-    Spec("mode", "[MODE]", "Show or set the permission mode.", most=1, kinds=("mode",)),
+    Spec("skill list", "", "List the skills.", also=("skills",)),
+    Spec("mode", "[MODE]", "Show or set the permission mode.", most=1, kinds=("mode",), also=("permission",)),
     Spec(
         "allow",
         "RULE …",
@@ -141,6 +161,7 @@ _TABLE = (
         "Show the rules; reload reads the project's and your own file again, accept lets the project's allow rules hold.",
         most=1,
         kinds=("rules",),
+        also=("permissions", "policy"),
     ),
     Spec("forget", "RULE …", "Take rules out.", least=1, most=None, kinds=("known rule",)),
     Spec(
@@ -152,6 +173,7 @@ _TABLE = (
         kinds=("tool", "arguments"),
         foreign=True,
         example="why load_table path=data/sales.csv",
+        also=("explain",),
     ),
     Spec(
         "grant",
@@ -164,7 +186,7 @@ _TABLE = (
         body="must",
         example="grant Write(out/**) --calls 3",
     ),
-    Spec("pending", "", "Show the calls that wait for an answer, with their buttons."),
+    Spec("pending", "", "Show the calls that wait for an answer, with their buttons.", also=("waiting",)),
     Spec(
         "approve",
         "[ID]",
@@ -172,6 +194,7 @@ _TABLE = (
         (Option("--always"),),
         most=1,
         kinds=("pending",),
+        also=("yes", "accept"),
     ),
     Spec(
         "reject",
@@ -180,6 +203,7 @@ _TABLE = (
         (Option("--reason", "TEXT"),),
         most=1,
         kinds=("pending",),
+        also=("no", "refuse", "decline"),
     ),
     Spec(
         "answers",
@@ -212,6 +236,7 @@ _TABLE = (
         most=1,
         kinds=("number",),
         example="log --state error --last 20",
+        also=("history", "calls", "journal"),
     ),
     Spec(
         "record",
@@ -267,6 +292,7 @@ _TABLE = (
             Option("--provider", "openai|anthropic"),
         ),
         body="must",
+        below="the prompt",
         example="chat --model llama3.2 --base-url http://localhost:11434/v1 --calls 10",
     ),
     Spec("undo", "N", "Take back what call number N of the log did to a file.", least=1, most=1, kinds=("change",)),

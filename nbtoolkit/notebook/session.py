@@ -16,6 +16,7 @@ from nbtoolkit.notebook.attaching import attached, stored
 from nbtoolkit.notebook.attaching import start as start_stored
 from nbtoolkit.notebook.command import CommandError, nearest
 from nbtoolkit.notebook.namespace import no_variable
+from nbtoolkit.notebook.text import settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["Session", "mistakes", "one_of", "result_is_used"]
 
 
+# Names that one line can hold; who needs the others lists them.
+MAX_LISTED = 12
+
+
 @contextmanager
 def mistakes() -> Iterator[None]:
     """Turn what the toolkit raises for a wrong word into the one line that a person reads."""
@@ -42,16 +47,20 @@ def mistakes() -> Iterator[None]:
     except MCPConnectionError as error:
         said, _, tail = str(error).partition("\n")
         raise CommandError(said, tail) from None
-    except (NBToolkitError, ValueError, TypeError, LookupError, OSError) as error:
+    except OSError as error:
+        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        raise CommandError(settled(said) or type(error).__name__) from None
+    except (NBToolkitError, ValueError, TypeError, LookupError) as error:
         raise CommandError(str(error) or type(error).__name__) from None
 
 
 def one_of(word: str, known: Iterable[str], what: str) -> str:
     """The word, if it is one of those that are known; else an error with the nearest, or all of them."""
-    names = [str(each) for each in known]
+    names = list(dict.fromkeys(map(str, known)))
     if word in names:
         return word
-    listed = f"; there is {', '.join(names)}" if names else f"; there is no {what} yet"
+    more = f" and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else ""
+    listed = f"; there is {', '.join(names[:MAX_LISTED])}{more}" if names else f"; there is no {what} yet"
     raise CommandError(f"no {what} is called {word!r}{nearest(word, names) or listed}")
 
 
@@ -75,11 +84,13 @@ class Session:
         self.show(tables.message(text))
 
     # ------------------------------------------------------------------ the notebook's Python
-    def evaluate(self, source: str) -> Any:
-        """The value of an expression, as if it stood where the magic stands."""
+    def evaluate(self, source: str, *, or_text: bool = True) -> Any:
+        """The value of an expression, as if it stood where the magic stands; ``or_text`` says that a text may stand there."""
         try:
             code = compile(source.strip(), "<%toolkit>", "eval")
         except SyntaxError:
+            if not or_text:
+                raise CommandError(f"{source!r} is no Python expression") from None
             raise CommandError(
                 f"{source!r} is neither JSON (its keys and texts need double quotes) nor a Python expression; "
                 "put quotes around it to pass it as a text"
@@ -105,7 +116,15 @@ class Session:
         name = shell.compile.cache(text, shell.displayhook.prompt_count, raw_code=source)
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         with shell.compile.extra_flags(flags):
-            tree = shell.transform_ast(shell.compile.ast_parse(text, filename=name))  # type: ignore[no-untyped-call]
+            try:
+                parsed = shell.compile.ast_parse(text, filename=name)
+            except SyntaxError as error:
+                # IPython would show its own frames between the cell and the place.
+                at = f"line {error.lineno}" if error.lineno else "the cell"
+                typed = (error.text or "").rstrip("\n")
+                mark = " " * ((error.offset or 1) - 1) + "^"
+                raise CommandError(f"{at} of the cell is no Python: {error.msg}", f"{typed}\n{mark}") from None
+            tree = shell.transform_ast(parsed)  # type: ignore[no-untyped-call]
             for node in tree.body:
                 # The last expression is displayed as the cell's result.
                 shown = node is tree.body[-1] and isinstance(node, ast.Expr)

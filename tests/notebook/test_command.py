@@ -133,6 +133,9 @@ def test_an_expression_is_kept_as_it_was_typed() -> None:
         ),
         ("schema", "expected %toolkit schema NAME [--format openai|openai_responses|anthropic|gemini|mcp]"),
         ("list all", "'all' is too much; expected %toolkit list"),
+        ('call f text="', 'the quote " at the end is never closed'),
+        ("allow f # for now", "'#' is too much (a magic's line takes no comment); expected %toolkit allow RULE …"),
+        ("add f --grup x", "%toolkit add has no option '--grup'; did you mean '--group'?"),
         ("list # see", "'#' is too much (a magic's line takes no comment); expected %toolkit list"),
         ("list | head", "'|' is too much (a magic's line is no shell's); expected %toolkit list"),
         ("list; x = 1", "'list;' is no subcommand: a magic's line takes no ; and what follows it goes below"),
@@ -142,7 +145,7 @@ def test_an_expression_is_kept_as_it_was_typed() -> None:
         ("approve --always=yes", "--always takes no value, but got 'yes'"),
         (
             "grant Bash",
-            "%toolkit grant works on a cell: write %%toolkit grant RULE … [--calls N], and the code below it",
+            "%toolkit grant works on a cell: write %%toolkit grant RULE … with two %, and the code below it",
         ),
     ],
 )
@@ -151,7 +154,42 @@ def test_a_mistake_is_one_line_that_says_what_was_expected(line: str, said: str)
 
 
 def test_a_cell_below_a_line_that_takes_none_is_said() -> None:
-    assert fault("list", "print(1)") == "%toolkit list takes no cell below it; write %toolkit list"
+    assert fault("list", "print(1)") == "%%toolkit list takes no cell below it; write %toolkit list"
+    assert fault("chat hello").endswith("write %%toolkit chat with two %, and the prompt below it")
+    assert fault("", "print(1)") == "%%toolkit takes no cell below it; write %toolkit"
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("--help", []),
+        ("-h", []),
+        ("?", []),
+        ("log --help", ["log"]),
+        ("mcp add -h", ["mcp", "add"]),
+        ("call -h", ["call"]),
+    ],
+)
+def test_help_may_be_asked_for_as_elsewhere(line: str, name: list[str]) -> None:
+    command = read(line)
+    assert command.name == "help"
+    assert [word.text for word in command.words] == name
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("ls", "list"), ("tools", "list"), ("servers", "mcp list"), ("run f", "call"), ("rm f", "remove"),
+     ("enable g", "activate"), ("history", "log"), ("describe f", "schema"), ("explain f", "why"), ("permissions", "rules")],
+)  # fmt: skip
+def test_words_of_other_tools_are_told_ours(typed: str, meant: str) -> None:
+    word = typed.split(maxsplit=1)[0]
+    assert fault(typed) == f"%toolkit has no subcommand {word!r}; did you mean {meant!r}? %toolkit help lists them all"
+
+
+def test_no_word_of_other_tools_is_a_subcommand_itself_or_stands_for_two() -> None:
+    words = [word for spec in SPECS.values() for word in spec.also]
+    assert len(words) == len(set(words))
+    assert not {name.partition(" ")[0] for name in SPECS} & set(words)
 
 
 def test_an_error_shows_one_line_in_place_of_a_traceback() -> None:

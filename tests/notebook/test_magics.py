@@ -170,6 +170,24 @@ def test_a_line_for_the_shell_is_told_to_lose_its_mark(desk: Desk, cell: str) ->
     desk.ok("!echo about the toolkit")
 
 
+def test_a_wrong_name_among_a_thousand_lists_a_few(desk: Desk) -> None:
+    for number in range(1_000):
+        desk.toolkit.register(FunctionTool(add, name=f"zz{number:03}", is_read_only=True))
+    said = desk.fault("%toolkit schema qqq")
+    assert said.endswith("zz009 and 990 more")
+    assert len(said) < 200
+
+
+def test_a_slip_in_a_cell_of_functions_is_told_with_its_place_and_without_frames(desk: Desk) -> None:
+    ran = desk.run("%%toolkit tool\ndef f(a):\n    return a +\n")
+    lines = ran.stdout.strip().splitlines()
+    assert lines == [
+        "CommandError: line 3 of the cell is no Python: invalid syntax",
+        "    return a +",
+        "              ^",
+    ]
+
+
 def test_a_text_from_an_f_string_arrives_with_its_values(desk: Desk) -> None:
     desk.ok("for i in range(2):\n    get_ipython().run_line_magic('toolkit', f'call echo text=\"no {i}\"')")
     assert [request.tool_input["text"] for request in desk.asked] == ["no 0", "no 1"]
@@ -297,6 +315,20 @@ def test_wrong_arguments_are_an_error_result_that_nobody_was_asked_about(desk: D
         ("%toolkit cal add a=1", "%toolkit has no subcommand 'cal'; did you mean 'call'? %toolkit help lists them all"),
         ("%toolkit call ad a=1", "no tool is called 'ad'; did you mean 'add'?"),
         ("%toolkit call zzz a=1", "no tool is called 'zzz'; there is add, echo"),
+        ("%toolkit call echo(text='a')", "\"echo(text='a')\" is no tool's name; arguments stand behind it:"),
+        ("%toolkit call echo text = a", "expected key=value, but got 'text' (no blanks around the =); echo takes"),
+        ('%toolkit call echo {"text": "a"', "the { before '\"text\":' is never closed; expected one JSON object"),
+        ("%toolkit add {}", "{} is a dict; expected a function, a tool, an MCP client, or a list of them"),
+        ("%toolkit add one two", "'one two' is no Python expression"),
+        ("%toolkit add $nope", "the notebook has no variable 'nope'"),
+        ("%toolkit schema {}", "no tool is called '{}'; there is add, echo"),
+        ("%toolkit group g --description ' '", "--description expects a text, by which a model decides"),
+        ("%toolkit mode -5", "no mode is called '-5'; there is default,"),
+        (
+            "%toolkit rules acept",
+            "expected %toolkit rules, rules reload or rules accept, but got 'acept'; did you mean",
+        ),
+        ("%toolkit log --jsonl /dev/null/x", "/dev/null/x: Not a directory"),
         ("%toolkit call echo txt=1", "echo has no argument 'txt'; did you mean 'text'?"),
         ("%toolkit call add a=$zero", "the notebook has no variable 'zero' for 'a'"),
         ("%toolkit call add a={1 / 0}", "1 / 0 raised ZeroDivisionError: division by zero"),
