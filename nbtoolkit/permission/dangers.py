@@ -105,7 +105,6 @@ _GIT_HARMLESS = re.compile(
 _SED_RUNS = re.compile(
     r"(?:^|[;{}\n\d$/!,\s])e(?:\s|$|;|})|[^\w\s][gpiIm\d]*e[gpiIm\d]*\s*(?:$|[;}\n])|(?:^|[;{}\n\d$/!,\s])[rRwW]\s*[/~.]"
 )
-_AWK_RUNS = re.compile(r"system|getline|\|\s*[\"&(a-zA-Z]|[\"')]\s*\||@|ENVIRON|>\s*[\"(]")
 # The whole of it: one variable by its name is an ordinary question.
 _SHOWS = re.compile(
     r"os\.environ\b(?!\s*(?:\[|\.get|\.setdefault))|process\.env\b(?!\s*[.\[])|%ENV\b|ENV\.to_|Sys\.getenv\(\)"
@@ -310,15 +309,28 @@ def _sed(_name: str, args: Sequence[Argument], _words: list[str | None], *_: obj
 
     if reading([made("sed"), *args]) is not None:
         return None
-    if any(each.static is not None and _SED_RUNS.search(each.static) for each in args):
+    if any(each.static is not None and _SED_RUNS.search(_sed_script(each.static)) for each in args):
         return Runs("the sed script can run a program or reach another file")
     return None
 
 
+def _sed_script(word: str) -> str:
+    """The script in a word: an option's own letters are none."""
+    return re.sub(r"\A-(?:[a-zA-Z]*e|-expression=)|\A-[a-zA-Z]*\Z", "", word)
+
+
 def _awk(_name: str, args: Sequence[Argument], _words: list[str | None], *_: object) -> str | None:
-    for each in args:
-        if each.static is not None and re.search(r"[{}()|]|BEGIN|END", each.static) and _AWK_RUNS.search(each.static):
-            return Runs("the awk program can run a program or reach another file")
+    from nbtoolkit.permission.awk_program import read_awk
+    from nbtoolkit.permission.readonly_scripts import awk_words
+
+    words = awk_words(args)
+    programs = words.operands[:1] if words is not None else args
+    for each in programs:
+        text = each.static
+        if text is not None and (words is not None or re.search(r"[{}()|]|BEGIN|END", text)):
+            program = read_awk(text)
+            if program.fault is not None and program.serious:
+                return Runs(program.fault)
     return None
 
 

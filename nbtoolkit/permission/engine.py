@@ -367,7 +367,8 @@ class PermissionEngine:
         if worst.behavior is not ASK or any(verdict.step is not Step.MODE for verdict in asking):
             # No allow rule would silence a safety question or an ask rule.
             return
-        decision.suggested_rules = await self._suggestions(asking, verdicts, call) or None
+        suggested = await self._suggestions(asking, verdicts, call)
+        decision.suggested_rules = suggested if suggested and not _tell_a_secret(suggested) else None
 
     async def _suggestions(
         self, asking: list[SubjectVerdict], verdicts: tuple[SubjectVerdict, ...], call: Call
@@ -394,6 +395,15 @@ class PermissionEngine:
                 # This part would ask again, whatever was allowed of the others.
                 return []
         return list(found)
+
+
+def _tell_a_secret(rules: list[PermissionRule]) -> bool:
+    """Whether a rule holds what must not be written into a file, or shown for as long as a kernel runs."""
+    # Loaded when first asked about: its patterns cost as much as all else here.
+    from nbtoolkit.redact import Redactor
+
+    hide = Redactor()
+    return any(hide.spans(str(rule)) for rule in rules)
 
 
 def _badness(verdict: SubjectVerdict) -> int:

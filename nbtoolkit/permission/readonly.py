@@ -70,6 +70,8 @@ class Reading:
     below: Below = BELOW
     unknown_paths: bool = False
     git: GitReading | None = None
+    left_out: list[Argument] = field(default_factory=list)
+    """Words that name what it leaves out, or what it looks at nothing of."""
     into: Argument | None = None
     """Where cp and mv put things, by their own names where it is a folder."""
 
@@ -83,6 +85,7 @@ class Scan:
     paths: list[tuple[Argument, Access]] = field(default_factory=list)
     given: list[tuple[str, Argument | str]] = field(default_factory=list)
     """Every flag with a value, a repeated one too."""
+    left_out: list[Argument] = field(default_factory=list)
 
 
 def parse_spec(text: str) -> Spec:
@@ -157,9 +160,21 @@ def scan(spec: Spec, args: Sequence[Argument]) -> Scan | None:
     return result
 
 
+# Options whose value names what is left out.
+_LEAVES_OUT = frozenset({"--exclude", "--exclude-dir", "-I", "--ignore", "--hide", "-x", "-T", "--type-not"})
+_GLOBS = frozenset({"-g", "--glob", "--iglob"})
+
+
 def _take(spec: Spec, flag: str, value: Argument | str, result: Scan) -> None:
     result.flags[flag] = value
     result.given.append((flag, value))
+    text = value.static if isinstance(value, Argument) else value
+    if (
+        isinstance(value, Argument)
+        and text is not None
+        and (flag in _LEAVES_OUT or (flag in _GLOBS and text[:1] == "!"))
+    ):
+        result.left_out.append(value)
     kind = spec.valued[flag]
     if kind in "<>":
         argument = value if isinstance(value, Argument) else _plain(value)
@@ -177,6 +192,8 @@ def _long(spec: Spec, word: str, args: Sequence[Argument], at: int, result: Scan
     if name in spec.valued:
         if equals:
             _take(spec, name, value, result)
+            if name in _LEAVES_OUT or (name in _GLOBS and value[:1] == "!"):
+                result.left_out.append(args[at - 1])
             return 0
         if at >= len(args) or args[at].splits:
             return None
@@ -204,6 +221,8 @@ def _short(spec: Spec, word: str, args: Sequence[Argument], at: int, result: Sca
             rest = word[index + 1 :]
             if rest:
                 _take(spec, flag, rest, result)
+                if flag in _LEAVES_OUT or (flag in _GLOBS and rest[:1] == "!"):
+                    result.left_out.append(args[at - 1])
                 return 0
             if at >= len(args) or args[at].splits:
                 return None
@@ -248,7 +267,7 @@ def reading(args: Sequence[Argument]) -> Reading | None:
 
 def by_operands(spec: Spec, found: Scan, name: str = "") -> Reading | None:
     kind, operands = spec.operands, found.operands
-    result = Reading(paths=list(found.paths))
+    result = Reading(paths=list(found.paths), left_out=found.left_out)
     if kind == "none":
         return None if operands else result
     if kind == "any":
@@ -266,11 +285,11 @@ def by_operands(spec: Spec, found: Scan, name: str = "") -> Reading | None:
         return result if all((each.static or "").startswith("+") for each in operands) else None
     if kind.startswith("="):
         return result if all(each.static in kind[1:].split("|") for each in operands) else None
-    access: Access = "name" if kind in ("names", "onename") else "read"
+    access: Access = "name" if kind in ("names", "onename", "counts") else "read"
     result.paths.extend((each, access) for each in operands)
     if access == "read" and not _goes_down(result, found, name):
         return None
-    if not operands and (access == "name" or result.recursive):
+    if not operands and kind != "counts" and (access == "name" or result.recursive):
         result.default_folder = True
     return result
 

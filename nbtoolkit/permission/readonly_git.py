@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.readonly import GitReading, Reading, parse_spec, scan
@@ -26,6 +27,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_SETTING = re.compile(r"[a-zA-Z][\w-]*(?:\.[\w./:@-]+)*\.[a-zA-Z][\w-]*")
+_SECRETIVE = re.compile(r"extraheader|credential|token|passw|secret|proxy|cookie|pass\Z", re.IGNORECASE)
 # They look at what is committed, and at no file of the working tree.
 _COMMITTED = _words(
     "log show shortlog reflog whatchanged branch tag remote rev-parse rev-list ls-tree cat-file for-each-ref show-ref merge-base "
@@ -118,6 +121,8 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
     folders = _folders(options)
     if folders is None or not words or words[0] is None:
         return None
+    if words[0] == "config":
+        return _config(words[1:], folders)
     spec = _TWO_WORDS.get((words[0], words[1] or "")) if len(words) > 1 else None
     skip = 1
     if spec is not None:
@@ -149,6 +154,16 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
     result.paths.extend((each, "name") for each in found.operands if _like_a_path(each))
     result.unknown_paths = any(not each.known for each in found.operands)
     return result
+
+
+def _config(words: Sequence[str | None], folders: list[Argument]) -> Reading | None:
+    """One setting by its name, unless that may hold a secret."""
+    rest = [word for word in words if word not in ("--local", "--global", "--system", "--worktree", "--includes")]
+    if rest[:1] in (["--get"], ["--get-all"], ["--show-origin"]):
+        rest = rest[1:]
+    if len(rest) != 1 or rest[0] is None or not _SETTING.fullmatch(rest[0]) or _SECRETIVE.search(rest[0]):
+        return None
+    return Reading(paths=[(each, "name") for each in folders])
 
 
 def _folders(options: Sequence[Argument]) -> list[Argument] | None:

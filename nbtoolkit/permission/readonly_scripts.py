@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from nbtoolkit.permission.readonly import Reading, parse_spec, scan
+from nbtoolkit.permission.awk_program import read_awk
+from nbtoolkit.permission.readonly import Reading, Scan, parse_spec, scan
 from nbtoolkit.permission.shell_values import Argument
 from nbtoolkit.permission.wrappers import made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["awk_reading", "jq_reading", "sed_reading"]
+__all__ = ["awk_reading", "awk_words", "jq_reading", "sed_reading"]
 
 # Names of copies that nothing reads by itself.
 _BACKUPS = frozenset({"", "~", ".bak", ".backup", ".orig", ".old", ".tmp"})
@@ -22,9 +23,6 @@ _SED = re.compile(
     (?:[pPdDqQ=lhHgGxnN]|s(?P<d>[/|\#,:@!])(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiI0-9]*
     |y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)\s*(?:;|\n|\Z))+\s*\Z""",
     re.VERBOSE,
-)
-_AWK_UNSAFE = re.compile(
-    r"system|getline|ENVIRON|PROCINFO|ARGV|ARGC|close|fflush|@|>|\|(?!\|)(?<!\|\|)|load|include|extension|SYMTAB|FUNCTAB"
 )
 _JQ_UNSAFE = re.compile(r"\benv\b|\$ENV|\binput_filename\b|\bimport\b|\binclude\b|\$__prog|\bget_search_list\b")
 
@@ -38,10 +36,7 @@ def sed_reading(args: Sequence[Argument]) -> Reading | None:
     if found is None or "--debug" in found.flags:
         return None
     operands = list(found.operands)
-    scripts = [each for flag, each in found.flags.items() if flag in ("-e", "--expression")]
-    count = sum(1 for each in args if (each.static or "").startswith(("-e", "--expression", "-ne", "-nE")))
-    if count > 1:
-        return None
+    scripts = [each for flag, each in found.given if flag in ("-e", "--expression")]
     if not scripts:
         if not operands:
             return None
@@ -69,34 +64,54 @@ def _with(argument: Argument, suffix: str) -> Argument | None:
     return None if static is None else made(static + suffix)
 
 
+def awk_words(args: Sequence[Argument]) -> Scan | None:
+    """The words of an awk command, sorted; None where one isn't known."""
+    return scan(parse_spec("-F= -v= --field-separator= --assign=; files"), args)
+
+
 def awk_reading(args: Sequence[Argument]) -> Reading | None:
     """What an awk command reads, where its program does nothing else."""
-    found = scan(parse_spec("-F= -v= --field-separator= --assign=; files"), args)
+    found = awk_words(args)
     if found is None or not found.operands:
         return None
-    program = found.operands[0].static
-    if program is None or _AWK_UNSAFE.search(program):
+    text = found.operands[0].static
+    program = None if text is None else read_awk(text)
+    if program is None or program.fault is not None:
         return None
     for value in found.flags.values():
         text = value.static if isinstance(value, Argument) else value
         if text is None:
             return None
-    return Reading(
-        paths=[(each, "read") for each in found.operands[1:] if not re.match(r"[A-Za-z_]\w*=", each.static or "")]
-    )
+    read = [each for each in found.operands[1:] if not re.match(r"[A-Za-z_]\w*=", each.static or "")]
+    return Reading(paths=[*((each, "read") for each in read), *((made(each), "write") for each in program.written)])
 
 
 def jq_reading(args: Sequence[Argument]) -> Reading | None:
     """What a jq command reads, where its filter does nothing else."""
+    rest: list[Argument] = []
+    files: list[Argument] = []
+    at = 0
+    while at < len(args):
+        word = args[at].static
+        if word in ("--arg", "--argjson", "--slurpfile", "--rawfile") and at + 2 < len(args):
+            # A name, and a text or a file.
+            if any(each.splits for each in args[at + 1 : at + 3]):
+                return None
+            files += [args[at + 2]] if word.endswith("file") else []
+            at += 3
+        else:
+            rest.append(args[at])
+            at += 1
     found = scan(
         parse_spec(
-            "@rcsSneajCM --raw-output --compact-output --slurp --sort-keys --null-input --exit-status --tab --arg= --argjson= --indent= --join-output --raw-input -R; files"
+            "@rcsSneajCMR --raw-output --compact-output --slurp --sort-keys --null-input --exit-status --tab --indent= "
+            "--join-output --raw-input --color-output --monochrome-output; files"
         ),
-        args,
+        rest,
     )
-    if found is None or not found.operands or "--arg" in found.flags or "--argjson" in found.flags:
+    if found is None or not found.operands:
         return None
     program = found.operands[0].static
     if program is None or _JQ_UNSAFE.search(program):
         return None
-    return Reading(paths=[(each, "read") for each in found.operands[1:]])
+    return Reading(paths=[(each, "read") for each in (*found.operands[1:], *files)])

@@ -24,6 +24,7 @@ _VALUED_TEXT = (
     "-fstype -used -newermt -D"
 )
 _FIND_VALUED = frozenset(_VALUED_TEXT.split())
+_FIND_NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
 _FIND_FILES = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 
 
@@ -44,6 +45,8 @@ def _find(args: Sequence[Argument]) -> Reading | None:
             folders = False
             if at >= len(args) or args[at].splits:
                 return None
+            if word in _FIND_NAMES and _leaves_out(args, at):
+                result.left_out.append(args[at])
             if word in _FIND_FILES:
                 result.paths.append((args[at], "name"))
             at += 1
@@ -53,6 +56,12 @@ def _find(args: Sequence[Argument]) -> Reading | None:
             return None
     result.default_folder = not result.paths
     return result
+
+
+def _leaves_out(args: Sequence[Argument], at: int) -> bool:
+    """Whether a name that find looks for is one that it goes past: denied, or cut off."""
+    denied = at > 1 and args[at - 2].static in ("!", "-not")
+    return denied or (at + 1 < len(args) and args[at + 1].static == "-prune")
 
 
 def _names(args: Sequence[Argument]) -> bool:
@@ -180,6 +189,14 @@ def _printf(args: Sequence[Argument]) -> Reading | None:
     return None if first is None or could_be_option(first) else Reading()
 
 
+def _unzip(args: Sequence[Argument]) -> Reading | None:
+    """Only the list of what an archive holds."""
+    words = [each.static for each in args]
+    if len(words) == 2 and words[0] in ("-l", "-lv", "-v", "-Z", "-Z1", "-t") and words[1] and words[1][0] != "-":
+        return Reading(paths=[(args[1], "read")])
+    return None
+
+
 def _version_only(args: Sequence[Argument]) -> Reading | None:
     return Reading() if len(args) == 1 and args[0].static in ("--version", "-V") else None
 
@@ -240,6 +257,7 @@ SPECIAL: dict[str, _Special] = {
     "ps": _ps,
     "xxd": _xxd,
     "tar": _tar,
+    "unzip": _unzip,
     "pip": _pip,
     "pip3": _pip,
     "conda": _conda,

@@ -82,7 +82,7 @@ PROGRAMS: dict[str, str] = {
     "df": "@ahHiklPT -t= -x= -B= --all --human-readable --total --type= --print-type --inodes --output?; names",
     "realpath": "@eLmPqsz --canonicalize-existing --canonicalize-missing --relative-to= --relative-base= --strip --zero; names",
     "readlink": "@efmnqsvz --canonicalize --no-newline; names",
-    "file": "@bhikLrs0 --brief --mime --mime-type --mime-encoding --dereference --no-dereference -F= -e=; files",
+    "file": "@bhikLrs0 --brief --mime --mime-type --mime-encoding --dereference --no-dereference -F= -e=; names",
     "cd": "@LPe; onename",
     "pushd": "; onename",
     # Reading files.
@@ -91,7 +91,8 @@ PROGRAMS: dict[str, str] = {
     "head": "@qvz -c= -n= --bytes= --lines= --quiet --silent --verbose --zero-terminated NUM; files",
     "tail": "@qvz -c= -n= --bytes= --lines= --quiet --silent --verbose --zero-terminated NUM; files",
     "nl": "@p -b= -d= -f= -h= -i= -l= -n= -s= -v= -w=; files",
-    "wc": "@clmwL --bytes --chars --lines --words --max-line-length --total=; files",
+    # It tells how much there is, not what.
+    "wc": "@clmwL --bytes --chars --lines --words --max-line-length --total=; counts",
     "sort": "@bcCdfghiMnrRsuVz -k= -t= -S= --key= --field-separator= --buffer-size= --parallel= --ignore-leading-blanks --dictionary-order "
     "--ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort "
     "--reverse --version-sort --stable --unique --zero-terminated --check? --sort= --debug -m --merge; files",
@@ -128,6 +129,11 @@ PROGRAMS: dict[str, str] = {
     "base64": "@di -w= --decode --ignore-garbage --wrap=; one",
     "base32": "@di -w= --decode --ignore-garbage --wrap=; one",
     "zcat": "@f; files",
+    "shuf": "@erz -n= -i= --head-count= --input-range= --repeat --zero-terminated; one",
+    "bc": "@lqsw -i --mathlib --quiet --standard --warn; files",
+    # Without a terminal they only pass on what they read.
+    "less": "@SRNXFEiMmQqnrs; files",
+    "more": "; files",
     "zipinfo": "@12hlmstvz; one",
     "grep": f"{_GREP}; text+files",
     "egrep": f"{_GREP}; text+files",

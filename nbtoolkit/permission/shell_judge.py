@@ -22,7 +22,7 @@ from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
 from nbtoolkit.permission.shell import read_line
 from nbtoolkit.permission.shell_effects import EffectJudge, unwritten
 from nbtoolkit.permission.shell_paths import Programs
-from nbtoolkit.permission.shell_values import Argument, Variables, changes_what_runs
+from nbtoolkit.permission.shell_values import Argument, Value, Variables, changes_what_runs, expand_files
 from nbtoolkit.permission.subject import Effect, Subject
 from nbtoolkit.permission.sweeps import Sweep, find_finds, operands_of, sweeps
 from nbtoolkit.permission.wrappers import allowed_form, unwrap
@@ -223,8 +223,9 @@ class _Judge(EffectJudge):
             self.redirects(command, cwds)
             return
         safety = self.assignments(command)
+        command = _reads_fields(command)
         changes = safety is not None
-        args = [self.variables.argument(word) for word in command.words]
+        args = [self.settled(self.variables.argument(word), cwds) for word in command.words]
         at = len(self.subjects)
         if command.kind == "test":
             self.subjects.append(
@@ -244,8 +245,19 @@ class _Judge(EffectJudge):
             self.words(command, args, text, safety, cwds)
         self.redirects(command, cwds)
 
+    def settled(self, argument: Argument, cwds: tuple[str, ...]) -> Argument:
+        """An option with a glob's sign in it, as the text that it stays where no file is called like an option."""
+        if argument.splits or not any(value.pattern and value.text[:1] == "-" for value in argument.values):
+            return argument
+        values = []
+        for value in argument.values:
+            plain = value.pattern is not None and value.text[:1] == "-" and bool(cwds)
+            plain = plain and all(expand_files(value.pattern or "", cwd) == [] for cwd in cwds)
+            values.append(Value(value.text) if plain else value)
+        return replace(argument, values=tuple(values))
+
     def assignments(self, command: SimpleCommand) -> str | None:
-        for each in command.assignments:
+        for each in _reads_fields(command).assignments:
             if changes_what_runs(each.name):
                 return f"it sets {each.name}, which decides what runs"
         return None
@@ -307,6 +319,7 @@ class _Judge(EffectJudge):
         self.subjects.extend(paths)
         judged = {id(each) for each, _ in read.paths} if read is not None else set()
         judged.add(id(args[0]))
+        judged.update(id(each) for each in (read.left_out if read is not None else ()))
         last = forms[-1][0][0] if forms and forms[-1] else None
         kind = "read" if read is not None and not read.edits else "other"
         outer = "" if kind == "read" else program_name(program or "")
@@ -423,3 +436,13 @@ class _Judge(EffectJudge):
         still = not self.background and all(each.effect in READS and each.safety is None for each in self.subjects)
         certain = certain and still and all(os.path.isdir(each) and os.access(each, os.X_OK) for each in found)  # noqa: PTH112
         self.moved(tuple(dict.fromkeys(found)), certain=certain)
+
+
+def _reads_fields(command: SimpleCommand) -> SimpleCommand:
+    """``IFS=, read a b`` without what it sets: for this one builtin, which runs nothing, and for nothing else."""
+    program = command.words[0].static if command.words else None
+    if program not in ("read", "mapfile", "readarray") or not command.assignments:
+        return command
+    if any(each.name != "IFS" or each.value is None or each.value.static is None for each in command.assignments):
+        return command
+    return replace(command, assignments=[])

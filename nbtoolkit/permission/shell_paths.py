@@ -11,7 +11,7 @@ from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject, pat
 from nbtoolkit.permission.pattern import path_pattern
 from nbtoolkit.permission.programs import CODE
 from nbtoolkit.permission.readonly import BELOW
-from nbtoolkit.permission.sensitive import MOST_ENTRIES, protected
+from nbtoolkit.permission.sensitive import MOST_ENTRIES, protected, resolve
 from nbtoolkit.permission.shell_values import UNKNOWN, expand_files
 from nbtoolkit.permission.subject import Effect
 
@@ -100,7 +100,7 @@ class PathJudge:
                     return PathSubject(
                         kind=access, text=raw, safety=safety, within=within, tool_names=names or READERS, exact=False
                     )
-                texts, complete = self.files(value.pattern, value.text, cwds)
+                texts, complete = self.files(value.pattern, value.text, cwds, listed=access == "name" and names is None)
                 known = known and complete
             for text in texts:
                 if text == "-" and access == "read":
@@ -194,6 +194,11 @@ class PathJudge:
             subject = self.everything_below(subject, below)
         return subject
 
+    def sensitive_one(self, text: str, cwds: tuple[str, ...]) -> bool:
+        """Whether a file that a glob found is a sensitive one."""
+        pairs = [resolve(text, cwd) for cwd in cwds or ("/",)]
+        return any(pair is not None and self.places.reason(pair, "name") is not None for pair in pairs)
+
     def part_reason(self, part: str) -> str | None:
         """What one part of a path could name, what is unknown in it taken as a star."""
         if UNKNOWN not in part:
@@ -230,8 +235,14 @@ class PathJudge:
             return replace(subject, safety=f"it goes through {subject.text}, which holds {what} ({shown[:80]})")
         return subject
 
-    def files(self, pattern: str, text: str, cwds: tuple[str, ...]) -> tuple[Sequence[str], bool]:
-        """The files that a glob names, or itself where there are none; and whether those are all."""
+    def files(
+        self, pattern: str, text: str, cwds: tuple[str, ...], *, listed: bool = False
+    ) -> tuple[Sequence[str], bool]:
+        """The files that a glob names, or itself where there are none; and whether those are all.
+
+        ``listed``: they are only listed or counted, so that the sensitive ones among them don't count: what is called by
+        its own name is another matter.
+        """
         if not cwds and not pattern.startswith("/"):
             return (), False
         found: list[str] = []
@@ -240,6 +251,8 @@ class PathJudge:
             if each is None:
                 return (), False
             found.extend(each)
+        if listed:
+            found = [each for each in found if not self.sensitive_one(each, cwds)]
         if any(name.startswith("-") for name in found):
             # A file's name that a program would read as an option.
             return found, False

@@ -98,7 +98,11 @@ class Variables:
         self._spoilt = set(line.spoilt)
         self._cache: dict[str, list[Value] | None] = {}
         self._open: set[str] = set()
-        self._plain_loops = line.loops
+        # A shell that goes nowhere is where it was started.
+        self._stays = (
+            not any(command.words and command.words[0].static in (None, *_GOES) for command in line.commands)
+            and not line.functions
+        )
         for command in line.commands:
             for assignment in command.assignments:
                 if command.words or assignment.value is None:
@@ -154,6 +158,8 @@ class Variables:
                 found = found or None
             elif name == "HOME":
                 found = [Value(_home())]
+            elif name == "PWD" and self._stays and self._cwd:
+                found = [Value(each) for each in dict.fromkeys((self._cwd, _logical(self._cwd)))]
         self._cache[name] = found
         return found
 
@@ -166,6 +172,8 @@ class Variables:
             # Set by arithmetic itself, or by whoever started the kernel.
             return not name.isdigit()
         for word in words:
+            if _COUNTS.match(word.raw):
+                continue
             numbers = all(part is NUMBER or (part.kind == "text" and _WHOLE.match(part.text)) for part in word.parts)
             if not numbers:
                 return False
@@ -244,7 +252,18 @@ def _home() -> str:
     return os.path.expanduser("~")  # noqa: PTH111 - no error without a home
 
 
+def _logical(folder: str) -> str:
+    """The folder as the shell itself calls it, which may be by a link."""
+    given = os.environ.get("PWD", "")
+    return given if os.path.isabs(given) and os.path.realpath(given) == folder else folder  # noqa: PTH117
+
+
+_GOES = ("cd", "pushd", "popd", "eval", "source", ".", "trap", "command", "builtin", "exec")
 _WHOLE = re.compile(r"-?\d+\Z")
+# What prints a number and nothing else, alone or at the end of a pipe.
+_COUNTS = re.compile(
+    r"\"?\$\((?:[^()`]*\|)?\s*(?:wc\s+-[lwcmL](?:\s*<\s*[\w./\"$*-]+)?|nproc|date\s+[\"']?\+%[sYmdHMSjNu][\"']?)\s*\)\"?\Z"
+)
 _SETTERS = frozenset(
     {
         "read",
