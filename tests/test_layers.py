@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 # Lowest first. A name stands for the module and all below it, unless a longer name claims that.
 LAYERS: list[set[str]] = [
-    {"atomic", "exception", "loops", "redact"},
+    {"atomic", "exception", "unseen", "loops", "redact"},
     {"permission.rule", "permission.conditions"},
     {"message"},
     {"state"},
@@ -24,6 +24,7 @@ LAYERS: list[set[str]] = [
         "tool.children",
         "tool.screen",
         "tool.diffs",
+        "tool.faults",
         "tool.disk",
         "tool.texts",
         "tool.files",

@@ -19,17 +19,20 @@ from typing import IO, TYPE_CHECKING, Any
 
 from nbtoolkit import atomic
 from nbtoolkit.tool.diffs import counted
+from nbtoolkit.tool.faults import FileFault, of_system, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from nbtoolkit.state import AgentState
 
 __all__ = [
     "FileChange",
     "FileFault",
+    "Holder",
     "check_read",
     "fingerprint",
+    "held",
     "opened",
     "other_names",
     "read_whole",
@@ -46,25 +49,26 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _HELD = os.rename in os.supports_dir_fd and os.stat in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")
 
 
-class FileFault(Exception):  # noqa: N818 - becomes a result that the model reads
-    """Why a file can't be read or written as asked; written for the model."""
-
-
 # --------------------------------------------------------------------------------------------------------- reading
-def opened(path: str) -> IO[bytes]:
-    """Open a resolved path to read, refusing what is no ordinary file or has become a link since."""
+def opened(path: str, verb: str = "read", given: str | None = None) -> IO[bytes]:
+    """Open a resolved path to read, refusing what is no ordinary file or has become a link since.
+
+    ``verb`` says what isn't done with such a file, ``given`` how it was named.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | _CLOSED)
     except FileNotFoundError:
-        raise FileFault(f"{path!r} doesn't exist.{_similar(path)}") from None
+        raise FileFault(f"{_linked(given, path)}{shown(path)} doesn't exist.{_similar(path)}") from None
     except OSError as fault:
-        raise FileFault(f"{path!r} can't be opened: {fault.strerror or fault}.") from None
+        if stat.S_ISSOCK(_mode(path)):
+            raise FileFault(_odd(path, verb)) from None
+        raise of_system(path, "opened", fault) from None
     try:
         kind = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(kind):
-            raise FileFault(f"{path!r} is a folder. Use Glob to list it.")
+            raise FileFault(f"{shown(path)} is a folder, not a file. Use Glob to list it, or give a file's path.")
         if not stat.S_ISREG(kind):
-            raise FileFault(f"{path!r} is no ordinary file (a device, a pipe or a socket), so it isn't read.")
+            raise FileFault(_odd(path, verb))
         if not _still(descriptor, path):
             raise FileFault(f"{path!r} was replaced while it was being opened. Nothing was read; call again.")
         return os.fdopen(descriptor, "rb", buffering=0)
@@ -72,6 +76,26 @@ def opened(path: str) -> IO[bytes]:
         with contextlib.suppress(OSError):
             os.close(descriptor)
         raise
+
+
+def _odd(path: str, verb: str) -> str:
+    return f"{shown(path)} is no ordinary file (a device, a pipe or a socket), so it isn't {verb}. Give the path of a file."
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.stat(path, follow_symlinks=False).st_mode  # noqa: PTH116
+    except OSError:
+        return 0
+
+
+def _linked(given: str | None, path: str) -> str:
+    """A word about a link that leads nowhere."""
+    try:
+        link = given is not None and os.path.islink(os.path.expanduser(given))  # noqa: PTH111, PTH114
+    except (OSError, ValueError):
+        return ""
+    return f"{shown(given)} is a link to {shown(path)}, and " if link and given is not None else ""
 
 
 def _still(descriptor: int, path: str) -> bool:
@@ -85,20 +109,22 @@ def _similar(path: str) -> str:
     try:
         names = [entry.name for _, entry in zip(range(2_000), os.scandir(folder), strict=False)]
     except OSError:
-        return f" The folder {folder!r} doesn't exist either." if not os.path.isdir(folder) else ""  # noqa: PTH112
+        return f" The folder {shown(folder)} doesn't exist either." if not os.path.isdir(folder) else ""  # noqa: PTH112
     close = difflib.get_close_matches(name, names, n=3)
     return f" There is {', '.join(map(repr, close))} beside it." if close else ""
 
 
-def read_whole(path: str, most: int, what: str) -> bytes:
+def read_whole(path: str, most: int, what: str, given: str | None = None) -> bytes:
     """All of a resolved path; a FileFault, with ``what`` isn't done then, for one of more than ``most`` bytes."""
-    with opened(path) as file:
+    with opened(path, what, given) as file:
         pieces = [file.read(most + 1)]
         while pieces[-1] and sum(map(len, pieces)) <= most:
             pieces.append(file.read(most + 1))
     data = b"".join(pieces)
     if len(data) > most:
-        raise FileFault(f"{path!r} is larger than {most // 2**20} MB, so it isn't {what} as text.")
+        raise FileFault(
+            f"{shown(path)} is larger than {most // 2**20} MB, so it isn't {what} as text. Use Bash, or a program, to change it."
+        )
     return data
 
 
@@ -182,10 +208,7 @@ class FileChange:
             replace_file(self.path, self.before, expected=self.after)
             return f"restored {_from_here(self.path)}"
         os.unlink(self.path)  # noqa: PTH108
-        for folder in reversed(self.folders):
-            # One that holds something else by now stays.
-            with contextlib.suppress(OSError):
-                os.rmdir(folder)  # noqa: PTH106
+        _unmake(self.folders)
         return f"removed {_from_here(self.path)}, which the call had made"
 
     def __repr__(self) -> str:
@@ -216,78 +239,99 @@ def replace_file(path: str, data: bytes, *, expected: bytes | None = None, new: 
     Gives the folders that it had to make, outermost first.
     """
     folder, name = os.path.split(path)
+    made: list[str] = []
+    done = False
     try:
-        made = _make(folder)
-        with _held(folder) as holder:
+        _make(folder, made)
+        with held(folder) as holder:
             old = _look(name, holder)
             if old is not None and new:
                 raise FileFault(f"{path!r} was created by somebody else just now. Read it first.")
             if old is not None and not stat.S_ISREG(old.st_mode):
-                raise FileFault(f"{path!r} is no ordinary file, so it isn't replaced.")
+                raise FileFault(_odd(path, "replaced"))
             temporary = f".nbtoolkit-{secrets.token_hex(8)}.tmp"
             try:
                 _fill(temporary, data, old, holder)
                 if expected is not None and _content(name, holder) != expected:
                     raise FileFault(f"{path!r} was changed by somebody else just now. Read it again first.")
                 _put(temporary, name, holder, new=new)
+                done = True
             except FileExistsError:
                 raise FileFault(f"{path!r} was created by somebody else just now. Read it first.") from None
             finally:
                 with contextlib.suppress(OSError):
                     os.unlink(_at(temporary, holder), dir_fd=holder.descriptor)
     except OSError as fault:
-        raise FileFault(f"{path!r} can't be written: {fault.strerror or fault}.") from None
-    return made
+        raise of_system(path, "written", fault) from None
+    finally:
+        if not done:
+            _unmake(made)
+    return tuple(made)
 
 
 @dataclass(frozen=True, slots=True)
-class _Holder:
+class Holder:
     """A folder that is held open, so that names in it can't come to mean others; where that can't be done, its path."""
 
     folder: str
     descriptor: int | None
 
+    def path(self) -> str:
+        """What a program may be started in: the folder that is held, whatever its name has come to mean."""
+        link = f"/proc/self/fd/{self.descriptor}"
+        return link if self.descriptor is not None and os.path.lexists(link) else self.folder
+
 
 @contextlib.contextmanager
-def _held(folder: str) -> Iterator[_Holder]:
-    changed = FileFault(f"{folder!r} became a link while it was written to. Nothing was written; call again.")
+def held(folder: str) -> Iterator[Holder]:
+    """Hold a resolved folder open; a FileFault where it has become a link since."""
+    changed = FileFault(f"{shown(folder)} became a link just now. Nothing was done; call again.")
     if not _HELD:
         if os.path.realpath(folder) != folder:
             raise changed
-        yield _Holder(folder, None)
+        yield Holder(folder, None)
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _CLOSED)
     try:
         if os.path.realpath(folder) != folder or not _still(descriptor, folder):
             raise changed
-        yield _Holder(folder, descriptor)
+        yield Holder(folder, descriptor)
     finally:
         os.close(descriptor)
 
 
-def _make(folder: str) -> tuple[str, ...]:
-    """Make a folder and those that it lies in; those that weren't there."""
+def _make(folder: str, made: list[str]) -> None:
+    """Make a folder and those that it lies in, outermost first, noting each in ``made``."""
     missing: list[str] = []
     at = folder
     while at and not os.path.lexists(at):
         missing.append(at)
         at = os.path.dirname(at)  # noqa: PTH120
-    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
-    return tuple(reversed(missing))
+    for each in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(each)  # noqa: PTH102
+            made.append(each)
 
 
-def _at(name: str, holder: _Holder) -> str:
+def _unmake(folders: Sequence[str]) -> None:
+    """Take folders away again, innermost first; one that holds something else by now stays."""
+    for folder in reversed(folders):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)  # noqa: PTH106
+
+
+def _at(name: str, holder: Holder) -> str:
     return name if holder.descriptor is not None else os.path.join(holder.folder, name)  # noqa: PTH118
 
 
-def _look(name: str, holder: _Holder) -> os.stat_result | None:
+def _look(name: str, holder: Holder) -> os.stat_result | None:
     try:
         return os.stat(_at(name, holder), dir_fd=holder.descriptor, follow_symlinks=False)
     except FileNotFoundError:
         return None
 
 
-def _content(name: str, holder: _Holder) -> bytes | None:
+def _content(name: str, holder: Holder) -> bytes | None:
     try:
         with os.fdopen(
             os.open(_at(name, holder), os.O_RDONLY | _NO_LINK | _CLOSED, dir_fd=holder.descriptor), "rb"
@@ -297,7 +341,7 @@ def _content(name: str, holder: _Holder) -> bytes | None:
         return None
 
 
-def _fill(temporary: str, data: bytes, old: os.stat_result | None, holder: _Holder) -> None:
+def _fill(temporary: str, data: bytes, old: os.stat_result | None, holder: Holder) -> None:
     """Write the new file beside the old one, all of it, and give it the old one's mode and owner."""
     # A new file gets what the process's mask leaves; a secret one is never readable to others, not for a moment.
     mode = 0o666 if old is None else 0o600
@@ -323,7 +367,7 @@ def _pour(file: IO[bytes], data: bytes, old: os.stat_result | None) -> None:
     os.fsync(file.fileno())
 
 
-def _put(temporary: str, name: str, holder: _Holder, *, new: bool) -> None:
+def _put(temporary: str, name: str, holder: Holder, *, new: bool) -> None:
     """Give the file its name; one that is new must not take another's place, even by a hair."""
     source, target, at = _at(temporary, holder), _at(name, holder), holder.descriptor
     if new and hasattr(os, "link"):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 from typing import IO, Any
 
-from nbtoolkit.tool.disk import FileFault
+from nbtoolkit.tool.faults import FileFault, shown
 
 __all__ = ["image_data", "image_type", "notebook_text", "pdf_text"]
 
@@ -42,7 +43,7 @@ def image_data(path: str, file: IO[bytes], size: int, media_type: str) -> tuple[
     """An open image's bytes, made smaller where a model couldn't take it, and a word about that."""
     file.seek(0)
     try:
-        from PIL import Image
+        from PIL import Image, UnidentifiedImageError
     except ImportError:
         if size <= LARGEST_IMAGE:
             return _all(file, LARGEST_IMAGE), media_type, ""
@@ -58,14 +59,31 @@ def image_data(path: str, file: IO[bytes], size: int, media_type: str) -> tuple[
             with Image.open(io.BufferedReader(_kept_open(file))) as image:
                 before = image.size
                 if size <= LARGEST_IMAGE and max(before) <= REFUSED_SIDE:
+                    # One that can't be decoded would be refused by a provider, and every later request with it.
+                    image.load()
                     file.seek(0)
                     return _all(file, LARGEST_IMAGE), media_type, ""
                 image.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
                 out = io.BytesIO()
                 image.convert("RGB").save(out, "JPEG", quality=85)
-    except (OSError, ValueError, SyntaxError, Warning, Image.DecompressionBombError) as fault:
-        raise FileFault(f"{path!r} is an image ({size:,} bytes) that can't be shown: {fault!s:.200}.") from None
+    except UnidentifiedImageError:
+        raise FileFault(_broken(path, size, "nothing in it can be decoded")) from None
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        IndexError,
+        EOFError,
+        struct.error,
+        Warning,
+        Image.DecompressionBombError,
+    ) as e:
+        raise FileFault(_broken(path, size, f"{e!s:.200}".replace("\n", " "))) from None
     return out.getvalue(), "image/jpeg", f"[made smaller: the file is {before[0]} × {before[1]} pixels, {size:,} bytes]"
+
+
+def _broken(path: str, size: int, why: str) -> str:
+    return f"{shown(path)} is an image ({size:,} bytes) that can't be shown: {why}. Make or fetch it anew."
 
 
 class _kept_open(io.RawIOBase):  # noqa: N801 - used like a function

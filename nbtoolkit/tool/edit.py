@@ -57,6 +57,7 @@ class Edit(FileTool):
         """
         return self._change(
             self.located(tool_input["file_path"], look=True),
+            tool_input["file_path"],
             tool_input["old_string"],
             tool_input["new_string"],
             state,
@@ -64,11 +65,11 @@ class Edit(FileTool):
         )[0]
 
     def _change(
-        self, path: str, old: str, new: str, state: AgentState | None, *, replace_all: bool
+        self, path: str, given: str, old: str, new: str, state: AgentState | None, *, replace_all: bool
     ) -> tuple[FileChange, int]:
         if old == new:
             raise FileFault("old_string and new_string are the same, so there is nothing to change.")
-        before = disk.read_whole(path, files.LARGEST_EDITABLE, "edited")
+        before = disk.read_whole(path, files.LARGEST_EDITABLE, "edited", given)
         disk.check_read(state, path, before)
         try:
             text = decode(before)
@@ -101,7 +102,7 @@ class Edit(FileTool):
             own = files.notebook_fault(file_path)
             if own is not None:
                 raise FileFault(own)
-            change, count = self._change(path, old_string, new_string, _agent_state, replace_all=replace_all)
+            change, count = self._change(path, file_path, old_string, new_string, _agent_state, replace_all=replace_all)
             names = disk.other_names(path)
             disk.replace_file(path, change.after, expected=change.before)
             disk.remember(_agent_state, path, disk.written(path, change.after))

@@ -6,8 +6,9 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from nbtoolkit.tool.disk import FileFault
-from nbtoolkit.tool.engine_ripgrep import base_glob
+from nbtoolkit.tool import disk
+from nbtoolkit.tool.engine_ripgrep import LINE_BREAK, base_glob, no_expression
+from nbtoolkit.tool.faults import FileFault
 from nbtoolkit.tool.globbing import IgnoreFile, glob_expression, ignored, name_filter
 
 if TYPE_CHECKING:
@@ -81,9 +82,10 @@ class PythonEngine:
         for name in names:
             if stopper.stopped:
                 break
-            if not all(each(name) for each in fits):
+            # A file that is named is searched whatever else is asked of names.
+            if query.only is None and not all(each(name) for each in fits):
                 continue
-            text = _text(os.path.join(query.root, name))  # noqa: PTH118
+            text = _text(os.path.join(query.root, name), alone=query.only is not None)  # noqa: PTH118
             if text is None:
                 continue
             lines = _matches(expression, text, query)
@@ -122,9 +124,9 @@ def _expression(query: Query) -> re.Pattern[str]:
     try:
         expression = re.compile(query.pattern, flags)
     except (re.error, RecursionError, OverflowError) as fault:
-        raise FileFault(f"the search can't run: {query.pattern!r:.200} is no regular expression: {fault}.") from None
-    if not query.multiline and "\\n" in query.pattern:
-        raise FileFault("the search can't run: the pattern holds \\n, which needs multiline.")
+        raise FileFault(no_expression(query.pattern, str(fault))) from None
+    if not query.multiline and ("\\n" in query.pattern or "\n" in query.pattern):
+        raise FileFault(LINE_BREAK)
     return expression
 
 
@@ -142,16 +144,9 @@ def _walk(query: Query, stopper: Stopper) -> Iterator[str]:
         folder = os.path.dirname(folder)  # noqa: PTH120
     for each in reversed(above):
         rules.extend(_ignore_file(each))
-    if query.below is None:
+    # Looked at once more; from here on it goes by names, as ripgrep's walk below its folder does.
+    with disk.held(root):
         yield from _below(root, "", rules, query, stopper)
-        return
-    # Who names an ignored folder wants to see into it; so does ripgrep.
-    folder = root
-    for part in query.below.split("/"):
-        rules.extend(_ignore_file(folder))
-        folder = f"{folder}/{part}"
-    if not query.places.skips_below(root, query.below):
-        yield from _below(folder, f"{query.below}/", rules, query, stopper)
 
 
 def _ignore_file(folder: str) -> list[IgnoreFile]:
@@ -191,12 +186,16 @@ def _below(folder: str, prefix: str, rules: list[IgnoreFile], query: Query, stop
             yield prefix + entry.name
 
 
-def _text(path: str) -> str | None:
-    """A file's text; None for what is binary, too large or gone."""
+def _text(path: str, *, alone: bool) -> str | None:
+    """A file's text; None for what is binary, too large or, unless it is looked for ``alone``, gone."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            data = file.read(LARGEST_FILE + 1)
-    except OSError:
+        with disk.opened(path, "searched") as file:
+            data = b""
+            while len(data) <= LARGEST_FILE and (piece := file.read(LARGEST_FILE + 1 - len(data))):
+                data += piece
+    except (OSError, FileFault):
+        if alone:
+            raise
         return None
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")

@@ -11,17 +11,18 @@ import sys
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Literal, Protocol
 
-from nbtoolkit.tool.disk import FileFault
-from nbtoolkit.tool.globbing import glob_expression, name_filter
+from nbtoolkit.tool import disk
+from nbtoolkit.tool.faults import FileFault, of_system
+from nbtoolkit.tool.globbing import alternatives, glob_expression, name_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nbtoolkit.permission.sensitive import Places
 
-__all__ = ["Engine", "Found", "Query", "RipgrepEngine", "Stopper", "base_glob", "engine", "ripgrep"]
+__all__ = ["Engine", "Found", "Query", "RipgrepEngine", "Stopper", "base_glob", "engine", "no_expression", "ripgrep"]
 
 # More output than this is nothing that anybody reads; the search ends there.
 LARGEST_OUTPUT = 64 * 1024 * 1024
@@ -73,8 +74,6 @@ class Query:
     only: str | None = None
     glob: str | None = None
     name_glob: str | None = None
-    below: str | None = None
-    """The folder below ``root`` that alone is looked at."""
     type: str | None = None
     mode: Mode = "files_with_matches"
     ignore_case: bool = False
@@ -104,6 +103,9 @@ class Engine(Protocol):
         ...
 
 
+LINE_BREAK = "the pattern holds a line break, which no line holds. Set multiline to true."
+
+
 @lru_cache(maxsize=1)
 def ripgrep() -> str | None:
     """The ripgrep to run: the wheel's, beside this Python, else the system's."""
@@ -130,10 +132,6 @@ class RipgrepEngine:
 
     def files(self, query: Query, stopper: Stopper) -> Iterator[str]:
         """All files; a name's glob is ripgrep's to look at, where it isn't about folders and nothing else is told."""
-        target = _target(query)
-        if target is None:
-            stopper.skipped = [] if stopper.telling else None
-            return
         name = base_glob(query.name_glob)
         arguments = [*self._common(query), *_threads(), "--files", "--null"]
         fits = None
@@ -143,7 +141,7 @@ class RipgrepEngine:
             else:
                 arguments += _named(name)
         rest = b""
-        for piece in self._stream([*arguments, "--", target], query, stopper):
+        for piece in self._stream([*arguments, "--", "./"], query, stopper):
             whole, zero, rest = (rest + piece).rpartition(b"\0")
             names = _names(whole + zero)
             yield from names if fits is None else [each for each in names if fits(each)]
@@ -158,13 +156,10 @@ class RipgrepEngine:
         braced, others = _braced(names)
         arguments = [self._program, "--no-config", "--hidden", "--no-require-git", "--no-ignore-dot"]
         arguments += ["--no-ignore-global", "--no-ignore-exclude"]
-        target = _target(query)
-        if target is None:
-            return []
         # A glob names a folder, not what is in it; the last that fits decides.
         arguments += [f"--iglob={each}{below}" for each in (braced, *others) if each for below in ("", "/**")]
         found = _names(
-            self._run([*arguments, *_threads(), "--glob=!.git", "--files", "--null", "--", target], query, stopper)
+            self._run([*arguments, *_threads(), "--glob=!.git", "--files", "--null", "--", "./"], query, stopper)
         )
         return list(dict.fromkeys(query.places.skipped_part(query.root, each) for each in found))
 
@@ -188,9 +183,11 @@ class RipgrepEngine:
         else:
             arguments += ["--with-filename", "--line-number" if query.numbers else "--no-line-number"]
             arguments += [f"--before-context={query.before}", f"--after-context={query.after}"]
-        target = f"./{query.only}" if query.only is not None else "./"
-        output = self._run([*arguments, "--regexp", query.pattern, "--", target], query, stopper)
-        found = _by_file(output, query)
+        arguments += ["--regexp", query.pattern, "--"]
+        if query.only is not None:
+            with disk.opened(os.path.join(query.root, query.only), "searched") as file:  # noqa: PTH118
+                return _by_file(self._run([*arguments, "-"], query, stopper, file), query)
+        found = _by_file(self._run([*arguments, "./"], query, stopper), query)
         if query.glob and (query.glob.startswith("!") or "/" in query.glob.strip("/")):
             fits = name_filter(query.glob)
             found = [each for each in found if fits(each[0])]
@@ -211,25 +208,29 @@ class RipgrepEngine:
         arguments += [f"--iglob=!{each}" for each in (braced, *others) if each]
         return arguments
 
-    def _run(self, arguments: list[str], query: Query, stopper: Stopper) -> bytes:
-        return b"".join(self._stream(arguments, query, stopper))
+    def _run(self, arguments: list[str], query: Query, stopper: Stopper, file: IO[bytes] | None = None) -> bytes:
+        return b"".join(self._stream(arguments, query, stopper, file))
 
-    def _stream(self, arguments: list[str], query: Query, stopper: Stopper) -> Iterator[bytes]:
+    def _stream(
+        self, arguments: list[str], query: Query, stopper: Stopper, file: IO[bytes] | None = None
+    ) -> Iterator[bytes]:
         """The program's output as it comes; what it has to say beside it is looked at when it has ended."""
         if stopper.telling:
             arguments.insert(1, "--debug")
         env = {key: value for key, value in os.environ.items() if key != "RIPGREP_CONFIG_PATH"}
         try:
-            process = subprocess.Popen(  # noqa: S603 - no shell: each argument is one
-                arguments,
-                cwd=query.root,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
+            # The folder that was judged, held open: its name may have come to mean another.
+            with disk.held(query.root) as holder:
+                process = subprocess.Popen(  # noqa: S603 - no shell: each argument is one
+                    arguments,
+                    cwd=holder.path(),
+                    env=env,
+                    stdin=file or subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
         except OSError as fault:
-            raise FileFault(f"the search can't run: {fault.strerror or fault}.") from None
+            raise of_system(query.root, "searched", fault) from None
         stopper.watch(process)
 
         def too_long() -> None:
@@ -263,7 +264,7 @@ class RipgrepEngine:
             stopper.skipped = talk.passed_over(query)
         said = talk.complaint()
         if code == 2 and not size and said:
-            raise FileFault(_fault(said))
+            raise FileFault(_fault(said, query))
 
 
 class _Talk(threading.Thread):
@@ -326,15 +327,6 @@ def _traces(program: str) -> bool:
     return said.stdout.startswith((b"ripgrep 13.", b"ripgrep 14."))
 
 
-def _target(query: Query) -> str | None:
-    """Where the search starts; None where that is no folder or one that is left out."""
-    if query.below is None:
-        return "./"
-    if not os.path.isdir(f"{query.root}/{query.below}") or query.places.skips_below(query.root, query.below):  # noqa: PTH112
-        return None
-    return f"./{query.below}"
-
-
 def _wanted(query: Query) -> str | None:
     """What a glob says about names alone, where it says no more."""
     if not query.glob or query.glob.startswith("!") or "/" in query.glob.strip("/"):
@@ -345,7 +337,9 @@ def _wanted(query: Query) -> str | None:
 
 def _named(name: str) -> list[str]:
     """A type, not a glob: a glob would find ignored files too."""
-    return ["--type-add", f"nbtoolkit:{name}", "--type=nbtoolkit"]
+    # It knows no braces within braces.
+    added = [f"--type-add=nbtoolkit:{each}" for each in alternatives(name)]
+    return [*added, "--type=nbtoolkit"]
 
 
 @lru_cache(maxsize=1)
@@ -381,17 +375,35 @@ def base_glob(glob: str | None) -> str | None:
     )
 
 
-def _fault(said: str) -> str:
-    lines = [line for line in said.splitlines() if line.strip()]
+def _fault(said: str, query: Query) -> str:
+    """What ripgrep complains of, in this tool's words."""
+    lines = [line.strip().removeprefix("rg: ") for line in said.splitlines() if line.strip()]
     if "unrecognized file type" in said:
-        return f"{lines[-1].removeprefix('rg: ')}. Use glob instead, like '*.py'."
-    return "the search can't run: " + " ".join(line.strip().removeprefix("rg: ") for line in lines[:6])[:600]
+        return f"{lines[-1]}. Use glob instead, like '*.py'."
+    if r'literal "\n" is not allowed' in said:
+        return LINE_BREAK
+    why = next((line.removeprefix("error: ") for line in reversed(lines) if line.startswith("error: ")), "")
+    if "regex parse error" in said:
+        return no_expression(query.pattern, why)
+    if "error parsing glob" in said:
+        return f"{lines[0]}. To mean such a character itself, put it into brackets, like '[{{]'."
+    if "regex exceeds size limit" in said or "too large" in said:
+        return f"{query.pattern!r:.200} makes too large an expression. Give a smaller one: fewer repetitions, or plain text."
+    return "the search can't run: " + " ".join(lines[:6])[:600]
+
+
+def no_expression(pattern: str, why: str) -> str:
+    """Why a pattern can't be searched for, and how text is."""
+    return (
+        f"{pattern!r:.200} is no regular expression: {why}. To look for the text itself, put a backslash before "
+        "each of \\ . + * ? ( ) | [ ] { } ^ $."
+    )
 
 
 def _by_file(output: bytes, query: Query) -> Found:
     """Ripgrep's output, taken apart by file; its order of files is by chance."""
     if query.mode == "files_with_matches":
-        return [(name, _NO_LINES) for name in _names(output)]
+        return [(query.only or name, _NO_LINES) for name in _names(output)]
     found: dict[bytes, list[str]] = {}
     current: list[str] | None = None
     gap = False
@@ -408,7 +420,10 @@ def _by_file(output: bytes, query: Query) -> Found:
         current, gap = block, False
         text = rest.decode("utf-8", "replace")
         block.append(text if query.mode == "count" else _line(text, query))
-    return [(name.removeprefix(b"./").decode("utf-8", "surrogateescape"), lines) for name, lines in found.items()]
+    return [
+        (query.only or name.removeprefix(b"./").decode("utf-8", "surrogateescape"), lines)
+        for name, lines in found.items()
+    ]
 
 
 _NO_LINES: list[str] = []

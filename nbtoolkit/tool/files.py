@@ -15,7 +15,7 @@ from nbtoolkit.tool.disk import FileChange, FileFault
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from nbtoolkit.permission.sensitive import Access
     from nbtoolkit.permission.subject import Subject
@@ -54,10 +54,11 @@ def here() -> str:
         return "/"
 
 
-# Where the path of the call under way led when it was judged. Each call runs in a task with a context of its own, so
+# Where the paths of the call under way led when they were judged. Each call runs in a task with a context of its own, so
 # another call with the same path, judged while this one waits for its answer, doesn't take its place.
-_NOTHING: tuple[object, str, str] = (None, "", "")
-_judged: ContextVar[tuple[object, str, str]] = ContextVar("nbtoolkit_judged_path", default=_NOTHING)
+_Judged = tuple[object, "Mapping[str, str]"]
+_NOTHING: _Judged = (None, {})
+_judged: ContextVar[_Judged] = ContextVar("nbtoolkit_judged_path", default=_NOTHING)
 
 
 class FileTool(ToolBase):
@@ -87,8 +88,15 @@ class FileTool(ToolBase):
         """The one path, resolved; what was judged is what ``located`` gives later."""
         given = tool_input.get(self.path_argument) or "."
         subject = self._subject(given, roots(context), context.base)
-        _judged.set((self, given, subject.resolved[0] if subject.resolved else ""))
+        _judged.set(_NOTHING)
+        self._bind(given, subject)
         return [subject]
+
+    def _bind(self, given: str, subject: PathSubject) -> None:
+        """Note where a path led when it was judged."""
+        tool, known = _judged.get()
+        place = subject.resolved[0] if subject.resolved else ""
+        _judged.set((self, {**(known if tool is self else {}), given: place}))
 
     def _subject(self, given: str, folders: Sequence[str], base: str) -> PathSubject:
         writes = self.access == "write"
@@ -139,11 +147,12 @@ class FileTool(ToolBase):
         found = pattern.resolve(given, here())
         if found is None:
             raise FileFault(f"{given!r:.200} is no path. Expected the path of a file, as text.")
-        tool, path, judged = _judged.get()
-        if tool is not self or path != given:
+        tool, known = _judged.get()
+        if tool is not self or given not in known:
             return found[0]
+        judged = known[given]
         if not look:
-            _judged.set(_NOTHING)
+            _judged.set((self, {path: place for path, place in known.items() if path != given}))
         if judged and judged != found[0]:
             raise FileFault(
                 f"{given!r} leads to {found[0]!r} now, but led to {judged!r} when it was judged. Nothing was done; call again."

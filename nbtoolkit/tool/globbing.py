@@ -7,12 +7,12 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nbtoolkit.tool.disk import FileFault
+from nbtoolkit.tool.faults import FileFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["IgnoreFile", "glob_expression", "ignored", "name_filter"]
+__all__ = ["IgnoreFile", "alternatives", "glob_expression", "ignored", "name_filter"]
 
 MOST_ALTERNATIVES = 200
 
@@ -24,7 +24,12 @@ def glob_expression(glob: str, *, anchored: bool) -> re.Pattern[str]:
     Not ``anchored``, a glob without a slash fits a name at any depth, and one with a slash a path from the root.
     """
     expressions = []
-    for each in _alternatives(glob):
+    fault = _unclosed(glob)
+    if fault:
+        raise FileFault(
+            f"{glob!r:.200} can't be read as a glob: {fault}. To mean such a character itself, put it into brackets, like '[[]'."
+        )
+    for each in alternatives(glob):
         text = each.removeprefix("./")
         if not anchored:
             rooted = "/" in text
@@ -49,7 +54,29 @@ def name_filter(glob: str) -> Callable[[str], bool]:
     return lambda name: not any(each.match(name) for each in left_out)
 
 
-def _alternatives(text: str) -> list[str]:
+def _unclosed(glob: str) -> str:
+    """What in a glob is opened and not closed, as ripgrep sees it too."""
+    at = braces = 0
+    while at < len(glob):
+        char = glob[at]
+        at += 1
+        if char == "\\":
+            at += 1
+        elif char == "[":
+            end = glob.find("]", at + (2 if glob[at : at + 1] in ("!", "^") else 1))
+            if end < 0:
+                return "a '[' isn't closed"
+            at = end + 1
+        elif char == "{":
+            braces += 1
+        elif char == "}":
+            braces -= 1
+            if braces < 0:
+                return "a '}' closes nothing"
+    return "a '{' isn't closed" if braces else ""
+
+
+def alternatives(text: str) -> list[str]:
     """``{a,b}`` written out, nested ones too."""
     done: list[str] = []
     todo = [text]

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
 from nbtoolkit.tool import disk, files
-from nbtoolkit.tool.disk import FileFault
+from nbtoolkit.tool.faults import FileFault, of_system
 from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
 from nbtoolkit.tool.texts import SAMPLE, encoding_of
@@ -97,7 +97,9 @@ class Read(FileTool):
         patience = _Patience()
         try:
             path = self.located(file_path)
-            return await asyncio.to_thread(_read, path, _Window(offset, limit, patience), pages, _agent_state)
+            return await asyncio.to_thread(
+                _read, path, file_path, _Window(offset, limit, patience), pages, _agent_state
+            )
         except FileFault as fault:
             return files.failed(fault)
         finally:
@@ -121,16 +123,16 @@ class _Window(NamedTuple):
     patience: _Patience
 
 
-def _read(path: str, window: _Window, pages: str | None, state: AgentState | None) -> ToolChunk:
+def _read(path: str, given: str, window: _Window, pages: str | None, state: AgentState | None) -> ToolChunk:
     try:
-        with disk.opened(path) as file:
+        with disk.opened(path, given=given) as file:
             found = os.fstat(file.fileno())
             head = file.read(SAMPLE)
             chunk = _by_kind(path, file, head, window, pages)
             if chunk.state is ToolResultState.SUCCESS:
                 disk.remember(state, path, disk.fingerprint(file, found))
     except OSError as fault:
-        raise FileFault(f"{path!r} can't be read: {fault.strerror or fault}.") from None
+        raise of_system(path, "read", fault) from None
     return chunk
 
 

@@ -12,13 +12,13 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtoolkit.message import ToolResultState
-from nbtoolkit.permission import pattern as paths
 from nbtoolkit.permission.path_subject import path_subject
 from nbtoolkit.permission.sensitive import inside, roots
 from nbtoolkit.tool import files
 from nbtoolkit.tool.engine_ripgrep import Found, Mode, Query, Stopper, engine
-from nbtoolkit.tool.files import FileFault, FileTool, here
-from nbtoolkit.tool.globbing import glob_expression
+from nbtoolkit.tool.faults import FileFault, shown
+from nbtoolkit.tool.files import FileTool, here
+from nbtoolkit.tool.globbing import glob_expression, name_filter
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class _SearchTool(FileTool):
         middlewares: list[ToolMiddlewareBase] | None = None,
     ) -> None:
         super().__init__(dangerous_files, dangerous_directories, middlewares)
-        self._left_out: dict[tuple[str, str | None], tuple[float, list[str]]] = {}
+        self._left_out: dict[str, tuple[float, list[str]]] = {}
 
     def _subject(self, given: str, folders: Sequence[str], base: str) -> PathSubject:
         from dataclasses import replace
@@ -83,20 +83,28 @@ class _SearchTool(FileTool):
     def _root(self, given: str | None) -> str:
         root = self.located(given or ".")
         if not os.path.exists(root):  # noqa: PTH110
-            raise FileFault(f"{given!r} doesn't exist. Expected a folder to search.")
+            raise FileFault(
+                f"{shown(given or '.')} doesn't exist. Expected a folder to search; Glob lists what there is."
+            )
         return root
 
     async def _look(self, query: Query, work: Callable[[Stopper], T]) -> tuple[T, str]:
         """Search in a thread, and name the sensitive files that weren't looked at: by the way, or by a search beside it."""
+        if query.glob:
+            name_filter(query.glob)  # both engines refuse what is no glob
+        for text in (query.pattern, query.glob, query.name_glob):
+            if text and "\0" in text:
+                raise FileFault(
+                    f"{text!r:.200} holds a NUL character. No name has one, and a file that has is binary and not searched. Leave it out."
+                )
         stopper, other = Stopper(), Stopper()
         try:
             if query.only is not None:
                 return await asyncio.to_thread(work, stopper), _ended(stopper)
-            at = query.root, query.below
-            began, skipped = self._left_out.get(at, (-REMEMBERED, _NONE))
+            began, skipped = self._left_out.get(query.root, (-REMEMBERED, _NONE))
             now = time.monotonic()
             if now - began < REMEMBERED:
-                return await asyncio.to_thread(work, stopper), _ended(stopper) + _note(skipped)
+                return await asyncio.to_thread(work, stopper), _ended(stopper) + _note(_shown(query.root, skipped))
             if engine().tells(query):
                 stopper.telling = True
                 found = await asyncio.to_thread(work, stopper)
@@ -113,8 +121,8 @@ class _SearchTool(FileTool):
             if stopper.ended is None and other.ended is None:
                 if len(self._left_out) >= MOST_REMEMBERED:
                     self._left_out.clear()
-                self._left_out[at] = now, names
-            return found, _ended(stopper) + _note(names)
+                self._left_out[query.root] = now, names
+            return found, _ended(stopper) + _note(_shown(query.root, names))
         finally:
             stopper.stop()
             other.stop()
@@ -194,29 +202,33 @@ class Glob(_SearchTool):
     input_schema = _GLOB_INPUT
 
     def subjects(self, tool_input: dict[str, Any], context: Any) -> list[Any]:
-        """The folder, and the one that an absolute or climbing pattern leads to."""
-        subjects = super().subjects(tool_input, context)
-        folder, _ = _split(tool_input["pattern"])
+        """The folder, and the one that the pattern itself leads to, where that isn't below it by its words alone."""
+        subjects: list[Any] = super().subjects(tool_input, context)
+        folder, _ = _fixed(tool_input["pattern"])
         if folder:
-            start = os.path.join(tool_input.get("path") or ".", folder)  # noqa: PTH118
-            subjects.append(self._subject(start, roots(context), context.base))
+            start = _joined(tool_input.get("path"), folder)
+            subject = self._subject(start, roots(context), context.base)
+            self._bind(start, subject)
+            if subject.resolved[:1] != tuple(f"{root.rstrip('/')}/{folder}" for root in subjects[0].resolved[:1]):
+                subjects.append(subject)
         return subjects
 
     async def call(self, pattern: str, path: str | None = None) -> ToolChunk:
         """Find the files."""
         try:
             root = self._root(path)
-            folder, rest = _split(pattern)
+            if not os.path.isdir(root):  # noqa: PTH112, ASYNC240 - one look
+                raise FileFault(f"{shown(path or '.')} is a file. Expected a folder to search; use Read for a file.")
+            folder, rest = _fixed(pattern)
             if folder:
-                moved = paths.resolve(folder, root)
-                if moved is None or not os.path.isdir(moved[0]):  # noqa: PTH112, ASYNC240 - one look
+                root = self.located(_joined(path, folder))
+                if not os.path.isdir(root):  # noqa: PTH112, ASYNC240 - one look
                     return ToolChunk.of("No files match.", ToolResultState.SUCCESS)
-                root = moved[0]
             if self._places.reason((root,)) is not None:
-                raise FileFault(f"{pattern!r} leads into a sensitive folder.")
-            start, _ = _fixed(rest)
-            query = Query(root, self._places, name_glob=rest, below=start or None)
-            fits = None if _only_names(rest) else glob_expression(rest, anchored=True).match
+                raise FileFault(f"{pattern!r:.200} leads into a sensitive folder. Ask the person to look there.")
+            query = Query(root, self._places, name_glob=rest)
+            expression = glob_expression(rest, anchored=True)
+            fits = None if _only_names(rest) else expression.match
 
             def work(stopper: Stopper) -> list[str]:
                 names = engine().files(query, stopper)
@@ -237,11 +249,9 @@ class Glob(_SearchTool):
         return chunk.with_value(_shown(root, hits))
 
 
-def _split(pattern: str) -> tuple[str, str]:
-    """The folder that a pattern starts in, where it is absolute, in a home or climbs, and the rest."""
-    if not pattern.startswith(("/", "~", "../", "./")):
-        return "", pattern
-    return _fixed(pattern)
+def _joined(path: str | None, folder: str) -> str:
+    """The folder that a pattern starts in."""
+    return folder if folder.startswith("~") else os.path.join(path or ".", folder)  # noqa: PTH118
 
 
 def _only_names(pattern: str) -> bool:

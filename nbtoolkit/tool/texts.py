@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nbtoolkit.tool.disk import FileFault
+from nbtoolkit.tool.faults import FileFault
 
 __all__ = ["SAMPLE", "Text", "decode", "encoding_of"]
 

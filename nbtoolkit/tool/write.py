@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.tool import diffs, disk, files
-from nbtoolkit.tool.disk import FileChange, FileFault
+from nbtoolkit.tool.disk import FileChange
+from nbtoolkit.tool.faults import FileFault, shown
 from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
 from nbtoolkit.tool.texts import Text, decode
@@ -54,12 +55,14 @@ class Write(FileTool):
         ``state`` it isn't asked whether the file was read before.
         """
         path = self.located(tool_input["file_path"], look=True)
-        return self._change(path, tool_input["content"], state)
+        return self._change(path, tool_input["file_path"], tool_input["content"], state)
 
-    def _change(self, path: str, content: str, state: AgentState | None) -> FileChange:
+    def _change(self, path: str, given: str, content: str, state: AgentState | None) -> FileChange:
         name = os.path.basename(path)  # noqa: PTH119
         if os.path.isdir(path):  # noqa: PTH112
-            raise FileFault(f"{path!r} is a folder, so it can't be written as a file.")
+            raise FileFault(f"{shown(path)} is a folder, so it can't be written as a file. Give the path of a file.")
+        if given.endswith(("/", os.sep)):
+            raise FileFault(f"{shown(given)} names a folder. Give the path of a file; its folders are made with it.")
         if not os.path.lexists(path):
             return FileChange(path, None, _encode(content), *diffs.unified("", content, name))
         before = disk.read_whole(path, files.LARGEST_EDITABLE, "replaced")
@@ -78,7 +81,7 @@ class Write(FileTool):
             fault = files.notebook_fault(file_path)
             if fault is not None:
                 raise FileFault(fault)
-            change = self._change(path, content, _agent_state)
+            change = self._change(path, file_path, content, _agent_state)
             names = disk.other_names(path)
             folders = disk.replace_file(path, change.after, expected=change.before, new=change.before is None)
             change = replace(change, folders=folders)

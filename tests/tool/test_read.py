@@ -122,6 +122,44 @@ def test_a_pipe_doesnt_hang(tmp_path: Path) -> None:
     assert "no ordinary file" in text(read(tmp_path / "pipe"))
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("folder", "is a folder, not a file. Use Glob"),
+        ("link", "is a link to"),
+        ("loop", "its links lead in a circle"),
+        ("a.txt/x", "is no folder, so nothing lies below it"),
+        ("n" * 300, "its name is longer"),
+        ("a\0b", "is no path"),
+        ("broken.png", "can't be shown: nothing in it can be decoded"),
+        ("cut.png", "can't be shown: "),
+    ],
+)
+def test_what_cant_be_read_is_said_in_one_line(tmp_path: Path, path: str, said: str) -> None:
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("gone")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
+    image.effect_noise((100, 100), 50).save(tmp_path / "cut.png")
+    (tmp_path / "cut.png").write_bytes((tmp_path / "cut.png").read_bytes()[:3_000])
+    chunk = read(f"{tmp_path}/{path}")
+    assert chunk.state is ToolResultState.ERROR
+    assert said in text(chunk)
+    assert "\n" not in text(chunk)
+    assert len(text(chunk)) < 700
+
+
+def test_what_this_user_may_not_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: Any, **options: Any) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "a.txt").write_text("x")
+    monkeypatch.setattr(os, "open", refused)
+    assert "can't be opened: this user may not. Ask the person" in text(read(tmp_path / "a.txt"))
+
+
 def test_an_image_comes_as_an_image(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG)
     (block,) = read(tmp_path / "a.png").content

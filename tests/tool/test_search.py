@@ -178,7 +178,7 @@ def test_a_match_may_span_lines_where_that_is_wanted(tree: Path) -> None:
 def test_a_broken_expression_is_an_error_in_words(tree: Path) -> None:
     chunk = run(Grep(), pattern="(")
     assert chunk.state is ToolResultState.ERROR
-    assert "can't run" in "".join(lines(Grep(), pattern="("))
+    assert "is no regular expression: " in "".join(lines(Grep(), pattern="("))
 
 
 def test_words_that_look_like_options_are_words(tree: Path) -> None:
@@ -232,6 +232,98 @@ def test_a_pattern_that_climbs_is_judged_by_where_it_leads(
     assert verdict(Grep(), pattern="x") == "ask"
 
 
+@pytest.mark.parametrize(
+    "pattern", ["link/*", "./link/*", "link/*/..", "x/../../outside/*", "link/../outside/*", "~/outside/*"]
+)
+def test_a_pattern_that_leads_out_by_a_link_by_dots_or_to_a_home_is_asked_about(
+    tmp_path: Path, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    for folder in (work, outside):
+        folder.mkdir()
+        (folder / "a.txt").touch()
+    (work / "link").symlink_to(outside)
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    engine = PermissionEngine(PermissionContext(working_directory=str(work)))
+    assert asyncio.run(engine.check_permission(Glob(), {"pattern": pattern})).behavior.value == "ask"
+
+
+@pytest.mark.parametrize("arguments", [{"pattern": "folder/*"}, {"pattern": "*", "path": "folder"}])
+def test_a_folder_that_became_a_link_since_it_was_judged_is_not_searched(
+    tree: Path, tmp_path_factory: pytest.TempPathFactory, arguments: dict[str, str]
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.txt").write_text("class\n")
+    (tree / "folder").mkdir()
+    engine = PermissionEngine(PermissionContext(working_directory=str(tree)))
+
+    async def judged_then_swapped(tool: Any, **given: str) -> Any:
+        assert (await engine.check_permission(tool, given)).behavior.value == "allow"
+        (tree / "folder").rmdir()
+        (tree / "folder").symlink_to(outside)
+        return await tool(**given)
+
+    chunk = asyncio.run(judged_then_swapped(Glob(), **arguments))
+    assert chunk.state is ToolResultState.ERROR
+    assert "when it was judged" in chunk.content[0].text
+    assert "secret" not in chunk.content[0].text
+
+
+def test_a_folder_that_becomes_a_link_at_the_last_moment_is_not_searched(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = search._SearchTool._root
+
+    def swapped(tool: Any, given: str | None) -> str:
+        root = look(tool, given)
+        (tree / "keys").rename(tree / "moved")
+        (tree / "keys").symlink_to(tree / "src")
+        return root
+
+    monkeypatch.setattr(search._SearchTool, "_root", swapped)
+    (tree / "keys" / "public").write_text("class\n")
+    chunk = run(Grep(), pattern="class", path="keys")
+    assert chunk.state is ToolResultState.ERROR
+    assert "c.py" not in str(chunk.content)
+
+
+def test_a_file_that_is_named_is_searched_only_where_it_is_one(tree: Path) -> None:
+    os.mkfifo(tree / "pipe")
+    for path in ("pipe", "/dev/zero"):
+        chunk = run(Grep(), pattern="x", path=path)
+        assert chunk.state is ToolResultState.ERROR
+        assert "no ordinary file" in "".join(lines(Grep(), pattern="x", path=path))
+    assert lines(Grep(), pattern="class", path="a.py", glob="*.md", output_mode="content") == ["a.py:2:class A:"]
+    assert lines(Grep(), pattern="class", path="a.py") == ["a.py"]
+    assert lines(Grep(), pattern="class", path="a.py", output_mode="count") == ["a.py:1"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        (Grep, {"pattern": "a\0b"}, "NUL"),
+        (Grep, {"pattern": "a", "glob": "a\0b"}, "NUL"),
+        (Glob, {"pattern": "**/a\0b"}, "NUL"),
+        (Grep, {"pattern": "one\ntwo"}, "Set multiline to true"),
+        (Grep, {"pattern": "a", "glob": "{a"}, "'{' isn't closed"),
+        (Grep, {"pattern": "a", "glob": "a/[b"}, "'[' isn't closed"),
+        (Glob, {"pattern": "[a"}, "'[' isn't closed"),
+        (Glob, {"pattern": "**/{a,b"}, "'{' isn't closed"),
+        (Glob, {"pattern": "*", "path": "a.py"}, "use Read"),
+        (Glob, {"pattern": "*", "path": "gone"}, "doesn't exist"),
+    ],
+)
+def test_what_cant_be_searched_is_said_in_one_line(tree: Path, tool: Any, arguments: dict[str, str], said: str) -> None:
+    for _ in range(2):
+        chunk = run(tool(), **arguments)
+        assert chunk.state is ToolResultState.ERROR
+        (block,) = chunk.content
+        assert isinstance(block, TextBlock)
+        assert said in block.text
+        assert "\n" not in block.text
+
+
 def test_a_folder_that_isnt_there_is_an_error(tree: Path) -> None:
     assert "doesn't exist" in "".join(lines(Grep(), pattern="x", path="gone"))
 
@@ -260,7 +352,7 @@ def test_sensitive_files_are_named_however_deep_they_lie(tree: Path) -> None:
     chunk = run(Grep(), pattern="class", path="src")
     (block,) = chunk.content
     assert isinstance(block, TextBlock)
-    assert block.text.splitlines()[-1] == "[not searched, as sensitive: deep/.ssh, deep/er/.env]"
+    assert block.text.splitlines()[-1] == "[not searched, as sensitive: src/deep/.ssh, src/deep/er/.env]"
 
 
 @pytest.mark.parametrize("glob", ["*", ".*", "**/*", ".env*", "{.env,*.py}", "?env"])

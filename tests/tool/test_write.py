@@ -141,6 +141,49 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("a.txt/x", "is no folder, so nothing lies below it"),
+        ("new/", "names a folder. Give the path of a file"),
+        ("folder", "is a folder, so it can't be written as a file"),
+        ("pipe", "is no ordinary file (a device, a pipe or a socket), so it isn't replaced"),
+        ("n" * 300, "its name is longer"),
+    ],
+)
+def test_what_cant_be_written_is_said_in_one_line_and_nothing_is_lost(tmp_path: Path, path: str, said: str) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    before = sorted(tmp_path.rglob("*"))
+    chunk = asyncio.run(Write()(file_path=f"{tmp_path}/{path}", content="y"))
+    assert isinstance(chunk, ToolChunk)
+    assert chunk.state is ToolResultState.ERROR
+    assert said in text(chunk)
+    assert "\n" not in text(chunk)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "a.txt").read_text() == "x"
+
+
+def test_a_disk_that_is_full_takes_nothing_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbtoolkit.tool import disk
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    monkeypatch.setattr(disk, "_pour", full)
+    said = text(call(Edit(), path, old_string="old", new_string="new"))
+    assert (
+        said
+        == f"{str(path)!r} can't be written: the disk is full. Nothing was changed; ask the person for room, then call again."
+    )
+    assert "disk is full" in text(call(Write(), tmp_path / "b" / "c" / "d.txt", content="x"))
+    assert [each.name for each in tmp_path.rglob("*")] == ["a.txt"]
+    assert path.read_text() == "old\n"
+
+
 def test_undo_takes_back_what_one_call_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "a.txt"
@@ -262,7 +305,7 @@ def test_writing_where_a_folder_became_a_link_is_refused(tmp_path: Path) -> None
 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "folder").symlink_to("elsewhere")
-    with pytest.raises(FileFault, match="became a link"):
+    with pytest.raises(FileFault, match="became a link just now"):
         replace_file(str(tmp_path / "folder" / "a.txt"), b"x")
 
 
