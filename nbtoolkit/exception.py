@@ -23,6 +23,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nbtoolkit.unseen import visible_text
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -76,6 +78,10 @@ class MCPDefinitionError(DeveloperOrientedException):
 
 class CassetteError(DeveloperOrientedException):
     """A cassette can't be read, or doesn't fit the calls; raised also out of a call that runs."""
+
+    def __init__(self, message: str) -> None:
+        # It repeats what stands in the file.
+        super().__init__(visible_text(message))
 
     def _render_traceback_(self) -> list[str]:
         # IPython asks for this in place of a traceback, which would say nothing of what to do.

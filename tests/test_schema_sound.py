@@ -15,7 +15,7 @@ from nbtoolkit.schema.sound import sound
 def test_a_sound_schema_is_given_back_as_it_is() -> None:
     schema = {
         "type": "object",
-        "properties": {"a": {"type": ["string", "null"], "enum": ["x", None], "pattern": "x"}, "b": True},
+        "properties": {"a": {"type": ["string", "null"], "enum": ["x", None], "pattern": "x"}, "b": {}},
         "required": ["a"],
         "additionalProperties": False,
         "$defs": {"T": {"items": {"$ref": "#/$defs/T"}, "minItems": 1.0, "uniqueItems": True}},
@@ -31,6 +31,8 @@ def test_a_sound_schema_is_given_back_as_it_is() -> None:
         ({"properties": [{"a": {}}]}, {}),
         ({"properties": {"a": 5, "b": {"type": "string"}}}, {"properties": {"b": {"type": "string"}}}),
         ({"properties": {"a": {"required": True}}}, {"properties": {"a": {}}}),
+        ({"properties": {"a": True, "b": False}}, {"properties": {"a": {}, "b": {"not": {}}}}),
+        ({"anyOf": [True, {"type": "null"}], "items": False}, {"anyOf": [{}, {"type": "null"}], "items": False}),
         ({"required": "a"}, {}),
         ({"anyOf": []}, {}),
         ({"anyOf": [1, {}]}, {"anyOf": [{}]}),

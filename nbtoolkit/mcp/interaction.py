@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from nbtoolkit.mcp import taping
 from nbtoolkit.redact import keep_secret
+from nbtoolkit.schema.sound import sound
 
 if TYPE_CHECKING:
     import httpx2
@@ -275,7 +276,7 @@ class Interaction:
         import mcp_types
 
         url = getattr(params, "url", None)
-        schema = dict(getattr(params, "requested_schema", None) or {"type": "object", "properties": {}})
+        schema = sound(dict(getattr(params, "requested_schema", None) or {"type": "object", "properties": {}}))
         question = Elicitation(server, params.message, schema, url)
         try:
             answer = await self._put(lambda: self._answer(question), ElicitationAnswer("cancel"))

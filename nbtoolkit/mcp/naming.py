@@ -32,7 +32,7 @@ def tool_names(server: str, tools: Iterable[str]) -> dict[str, str]:
         mapped = plainly
         changed = mapped != f"mcp__{server}__{name}"
         if len(mapped) > LONGEST_NAME or (changed and count[mapped] > 1):
-            digest = hashlib.sha256(f"{server}\0{name}".encode()).hexdigest()[:_HASH_CHARS]
+            digest = hashlib.sha256(f"{server}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
             mapped = f"{mapped[: LONGEST_NAME - _HASH_CHARS - 1]}_{digest}"
         names[name] = mapped
     return names

@@ -17,6 +17,7 @@ from nbtoolkit.message import new_id
 from nbtoolkit.notebook.fields import type_words
 from nbtoolkit.permission.approval import Approval, ApprovalRequest, ask
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
+from nbtoolkit.schema.sound import sound
 from nbtoolkit.tool.base import ToolBase
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class ServerQuestion(ToolBase):
         self.url = url
         self.values = dict(values or {})
         self.name = f"mcp__{server}__{kind}"
-        self.schema = self.input_schema = _masked({"type": "object", "properties": {}, **(schema or {})})
+        self.schema = self.input_schema = _masked(sound({"type": "object", "properties": {}, **(schema or {})}))
         self.secrets = [name for name, about in _properties(self.schema).items() if about.get("writeOnly") is True]
 
     @property

@@ -1,8 +1,9 @@
 """A schema from elsewhere with nothing in it that is no JSON Schema, so that all who read it may trust its shape.
 
 What stands in a keyword but isn't of its kind (a list as ``properties``, a number as ``pattern``) is left out, which
-every validator but the strictest does too; so is what lies deeper than any real schema. A schema that is sound is given
-back as the object that it is. What the keywords say isn't looked at.
+every validator but the strictest does too; so is what lies deeper than any real schema. Among properties and branches
+true and false are written as the objects that mean the same. A schema that is sound is given back as the object that it
+is. What the keywords say isn't looked at.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ def _schema(value: Any, depth: int) -> Any:
     return {} if depth > _MAX_DEPTH and value else _object(value, depth)
 
 
+def _written(value: Any, depth: int) -> Any:
+    if isinstance(value, bool):
+        return {} if value else {"not": {}}
+    return _schema(value, depth)
+
+
 def _object(schema: dict[str, Any], depth: int) -> Any:
     kept: dict[str, Any] | None = None
     for key, value in schema.items():
@@ -61,7 +68,7 @@ def _object(schema: dict[str, Any], depth: int) -> Any:
 def _named(value: Any, depth: int) -> Any:
     if not isinstance(value, dict):
         return _NOTHING
-    kept = {name: found for name, each in value.items() if (found := _schema(each, depth + 1)) is not _NOTHING}
+    kept = {name: found for name, each in value.items() if (found := _written(each, depth + 1)) is not _NOTHING}
     same = len(kept) == len(value) and all(kept[name] is value[name] for name in value)
     return value if same else kept
 
@@ -69,7 +76,7 @@ def _named(value: Any, depth: int) -> Any:
 def _several(value: Any, depth: int) -> Any:
     if not isinstance(value, list) or not value:
         return _NOTHING
-    kept = [found for each in value if (found := _schema(each, depth + 1)) is not _NOTHING]
+    kept = [found for each in value if (found := _written(each, depth + 1)) is not _NOTHING]
     same = len(kept) == len(value) and all(one is other for one, other in zip(kept, value, strict=True))
     return value if same else (kept or _NOTHING)
 

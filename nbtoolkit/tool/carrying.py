@@ -287,9 +287,9 @@ class _ByData(Carried):
                 return
 
     def stop(self, future: Future[Any]) -> None:
-        if not future.done():
-            self._view.abort([future], block=False)
-            threading.Thread(target=self._interrupt, name="nbtoolkit-stop", daemon=True).start()
+        # A future of ipyparallel's is cancelled with the wait for it, whatever the engine does.
+        self._view.abort([future], block=False)
+        threading.Thread(target=self._interrupt, name="nbtoolkit-stop", daemon=True).start()
 
     def _interrupt(self) -> None:
         target = getattr(self._view, "targets", None)

@@ -30,13 +30,13 @@ def report_progress(progress: float, total: float | None = None, message: str | 
     ``progress`` and ``total`` are in any unit of yours, ``message`` is a line of text. Raises ToolInterruptedError where
     the call was stopped: a function in a thread or on a worker ends by it. Let it go on up.
     """
-    number = _number("progress", progress)
+    number, whole = _number("progress", progress), _number("total", total)
     if number is None:
         raise TypeError("progress must be a number, got None")
     call = current_call.get()
     if call is not None:
         text = None if message is None else str(message)[:_MESSAGE]
-        call.report({"progress": number, "total": _number("total", total), "message": text})
+        call.report({"progress": number, "total": whole, "message": text})
 
 
 def _number(name: str, value: Any) -> float | None:

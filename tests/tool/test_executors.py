@@ -37,8 +37,6 @@ distributed: Any = untyped  # its functions have no types
 ROOT = Path(__file__).parent.parent.parent
 # Seconds that a cluster may take to start on two busy cores.
 START = 40
-# What ipyparallel may: its controller is ten processes, and a skip is better than half a minute of each run.
-IPYPARALLEL_START = 10
 
 
 class Notebook:
@@ -316,22 +314,7 @@ def test_a_scheduler_in_a_second_process_runs_calls_and_its_end_is_an_error(tmp_
 
 
 # ---------------------------------------------------------------------- ipyparallel
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ipyparallel.DirectView]:
-    """One engine's view."""
-    cluster = ipyparallel.Cluster(n=1, profile_dir=str(tmp_path_factory.mktemp("profile")), log_level=50)
-    begun = time.monotonic()
-    try:
-        client = cluster.start_and_connect_sync(n=1)
-        if (took := time.monotonic() - begun) > IPYPARALLEL_START:
-            pytest.skip(f"ipyparallel's cluster took {took:.0f} s to start, more than the {IPYPARALLEL_START} allotted")
-        with client:
-            yield client[0]
-    finally:
-        cluster.stop_cluster_sync()
-
-
-def test_an_ipyparallel_engine_runs_tools(engine: ipyparallel.DirectView, notebook: Notebook) -> None:
+def test_an_ipyparallel_engine_runs_tools(engines: ipyparallel.Client, notebook: Notebook) -> None:
     def total(numbers: pd.Series, *, times: int = 1) -> Any:
         """Add."""
         return sum(numbers) * times
@@ -340,6 +323,8 @@ def test_an_ipyparallel_engine_runs_tools(engine: ipyparallel.DirectView, notebo
         """Fail."""
         raise ValueError(f"{n} is wrong")
 
+    # Its last one, since it will be lost.
+    engine = engines[-1]
     engine["kept"] = [1, 2, 3]
     notebook.variables["kept"] = ipyparallel.Reference("kept")
     toolkit = toolkit_of(engine.executor, total, fail, workers.vanish)
