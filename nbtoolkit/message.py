@@ -44,18 +44,21 @@ def new_id() -> str:
     return f"{_prefix}{next(_count)}"
 
 
-_written = (0, "")
+# The millisecond that was written out last, in nanoseconds, and its text.
+_since = 0
+_text = ""
 
 
 def now() -> str:
     """The time in UTC to the millisecond, ISO 8601; every block carries one, so each is written out once."""
-    global _written
-    moment = time.time_ns() // 1_000_000
-    held, text = _written
-    if held != moment:
-        seconds, rest = divmod(moment, 1000)
-        text = f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:-6]}.{rest:03d}+00:00"
-        _written = (moment, text)
+    global _since, _text
+    moment = time.time_ns()
+    if 0 <= moment - _since < 1_000_000:
+        return _text
+    seconds, rest = divmod(moment // 1_000_000, 1000)
+    text = f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:-6]}.{rest:03d}+00:00"
+    # In this order: a thread that comes between the two reads a text, of this millisecond or the one before.
+    _text, _since = text, moment // 1_000_000 * 1_000_000
     return text
 
 
