@@ -54,6 +54,7 @@ class _Live:
         self.connection: Connection | None = None
         self.tools: dict[str, MCPTool] = {}
         self.listed: list[MCPTool] | None = None
+        self.by_name: dict[str, MCPTool] = {}
         self.edition = -1
         # What the choice of tools names that the server doesn't have, as it was last told.
         self.fault = ""
@@ -222,6 +223,13 @@ class MCPClient(BaseModel):
                     warnings.warn(f"{fault} See enable_tools and disable_tools.", ToolkitWarning, stacklevel=2)
         return list(live.listed or ())
 
+    def known_tool(self, name: str) -> MCPTool | None:
+        """The tool that is shown under this name here, as far as the server's list is known and still holds."""
+        live = self._live
+        if live.connection is None or live.edition != live.connection.edition:
+            return None
+        return live.by_name.get(name)
+
     async def check_choice(self) -> None:
         """ValueError for what ``enable_tools`` and ``disable_tools`` name and the server doesn't have, with the nearest.
 
@@ -282,6 +290,7 @@ class MCPClient(BaseModel):
             live.listed = [
                 tool for name, tool in tools.items() if is_shown(name, tool.name, self.enable_tools, self.disable_tools)
             ]
+            live.by_name = {tool.name: tool for tool in live.listed}
             live.edition = edition
             live.changes.extend(changes)
         for change in changes:

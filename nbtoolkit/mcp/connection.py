@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import mcp_types
 
     from nbtoolkit.mcp.caller import Caller
+    from nbtoolkit.mcp.calls import Heard
     from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig
     from nbtoolkit.mcp.interaction import Interaction
 
@@ -242,7 +243,7 @@ class Connection:
             flight.cancel = lambda: loop.call_soon_threadsafe(stop)
         self.flights[flight.number] = flight
 
-        async def progress(value: float, total: float | None, message: str | None) -> None:
+        def progress(value: float, total: float | None, message: str | None) -> None:
             flight.progress = {"progress": value, "total": total, "message": message}
             if on_progress is not None:
                 on_progress(flight.progress)
@@ -257,7 +258,7 @@ class Connection:
             del self.flights[flight.number]
 
     async def _call(
-        self, name: str, arguments: dict[str, Any], progress: Any, expected: mcp_types.Tool | None
+        self, name: str, arguments: dict[str, Any], progress: Heard, expected: mcp_types.Tool | None
     ) -> mcp_types.CallToolResult:
         headers = self.headers.current()
         again = self.stateful

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nbtoolkit.mcp import guardian
+from nbtoolkit.mcp.calls import Calls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -96,6 +97,7 @@ class ServerProcess:
         self.died = False
         self.stopping = False
         self.ended = asyncio.Event()
+        self.calls: Calls | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._watched: _Watched | None = None
         self._transport: asyncio.SubprocessTransport | None = None
@@ -116,8 +118,12 @@ class ServerProcess:
         process = await self._start()
         listening = asyncio.gather(self._listen(process), self._until_deaf())
         try:
-            yield _Incoming(self, process), _Outgoing(self, process)
+            outgoing = _Outgoing(self, process)
+            self.calls = Calls(outgoing.write, outgoing.write_now)
+            yield _Incoming(self, process), outgoing
         finally:
+            if self.calls is not None:
+                self.calls.close()
             # Ending must come to its end also when the session was cancelled.
             ending = asyncio.ensure_future(self._stop(process))
             try:
@@ -301,15 +307,18 @@ class _Incoming(_Stream):
         return self
 
     async def __anext__(self) -> Any:
-        errors = self.server.config.encoding_error_handler
+        errors, calls = self.server.config.encoding_error_handler, self.server.calls
         while line := await self._line():
             self.taken += 1
             if self.taken % TURN == 0:
                 # Lines that are there already are read without a pause; others want the loop too.
                 await asyncio.sleep(0)
+            # Bytes are parsed as they are; only a lenient reading has to decode first.
+            text: Any = line if errors == "strict" else line.decode("utf-8", errors)
+            if calls is not None and calls.pending and calls.take(text):
+                self.server.spoke = True
+                continue
             try:
-                # Bytes are parsed as they are; only a lenient reading has to decode first.
-                text: Any = line if errors == "strict" else line.decode("utf-8", errors)
                 message = self._validate(text, by_name=False)
             except ValueError:
                 if not self.server.note_garbage(line):
@@ -320,6 +329,8 @@ class _Incoming(_Stream):
             self.server.spoke = True
             return self._wrap(message)
         await self.server.over()
+        if calls is not None:
+            calls.close()
         raise StopAsyncIteration
 
     async def _line(self) -> bytes:
@@ -353,15 +364,23 @@ class _Outgoing(_Stream):
             raise anyio.ClosedResourceError
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         try:
-            if self.stdin.is_closing():
-                raise ConnectionResetError
-            self.stdin.write(text.encode("utf-8", self.server.config.encoding_error_handler) + b"\n")
-            await self.stdin.drain()
-            if self.stdin.is_closing():
-                # It was lost with this message.
-                raise ConnectionResetError
+            await self.write(text.encode("utf-8", self.server.config.encoding_error_handler) + b"\n")
         except (ConnectionError, RuntimeError) as error:
             raise anyio.BrokenResourceError from error
+
+    async def write(self, line: bytes) -> None:
+        """Write a line, and wait where the server is slow to read; ConnectionError when it takes none any more."""
+        self.write_now(line)
+        await self.stdin.drain()
+        if self.stdin.is_closing():
+            # It was lost with this line.
+            raise ConnectionResetError
+
+    def write_now(self, line: bytes) -> None:
+        """Write a line."""
+        if self.stdin.is_closing():
+            raise ConnectionResetError
+        self.stdin.write(line)
 
 
 def describe_exit(code: int | None) -> str:

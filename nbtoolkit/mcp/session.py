@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import mcp
     import mcp_types
 
+    from nbtoolkit.mcp.calls import Heard
     from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig
     from nbtoolkit.mcp.interaction import Interaction
     from nbtoolkit.mcp.logs import ServerLog
@@ -253,9 +254,20 @@ class Session:
         async with asyncio.timeout(REQUEST_SECONDS):
             return await getattr(self._open_client(), method)(*args)
 
-    async def call_tool(self, name: str, arguments: dict[str, Any], on_progress: Any) -> mcp_types.CallToolResult:
+    async def call_tool(self, name: str, arguments: dict[str, Any], heard: Heard) -> mcp_types.CallToolResult:
         """Call a tool; a server that ends meanwhile ends the call with an MCPError."""
-        return await self._open_client().call_tool(name, arguments, progress_callback=on_progress)
+        client = self._open_client()
+        calls = self.process.calls if self.process is not None else None
+        if calls is not None and client.protocol_version not in self._modern():
+            result = await calls.call(name, arguments, heard, client.protocol_version)
+            if not result.is_error:
+                await client.session.validate_tool_result(name, result)
+            return result
+
+        async def progress(progress: float, total: float | None, message: str | None) -> None:
+            heard(progress, total, message)
+
+        return await client.call_tool(name, arguments, progress_callback=progress)
 
     async def subscribe(self, uri: str, *, subscribe: bool) -> None:
         """Begin, or end, to be told of a resource."""
@@ -263,6 +275,13 @@ class Session:
         if self.watcher is not None:
             async with asyncio.timeout(REQUEST_SECONDS):
                 await self.watcher.change(uri, subscribe=subscribe)
+
+    @staticmethod
+    @functools.cache
+    def _modern() -> tuple[str, ...]:
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        return tuple(MODERN_PROTOCOL_VERSIONS)
 
     def check_output_by(self, definition: mcp_types.Tool) -> None:
         """Hold results against this definition.

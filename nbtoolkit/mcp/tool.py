@@ -153,6 +153,9 @@ class MCPTool(ToolBase):
             text = f"The MCP server {self.client.name!r} did not answer within {limit:g} s; the call was cancelled."
             return ToolChunk.of(text, ToolResultState.ERROR)
         except (RuntimeError, ValueError) as error:
+            if _is_unsendable(error):
+                text = f"The arguments can't be sent to the MCP server {self.client.name!r}: {error}"
+                return ToolChunk.of(text, ToolResultState.ERROR)
             # The SDK's word for a result that breaks the tool's own output schema, or is none.
             words = str(error) if isinstance(error, RuntimeError) else in_words(error)
             return ToolChunk.of(f"The MCP server {self.client.name!r} answered amiss: {words}", ToolResultState.ERROR)
@@ -190,3 +193,9 @@ class MCPTool(ToolBase):
             if not call.done():
                 call.cancel()
                 await asyncio.wait({call})
+
+
+def _is_unsendable(error: Exception) -> bool:
+    from pydantic_core import PydanticSerializationError
+
+    return isinstance(error, PydanticSerializationError | UnicodeError)

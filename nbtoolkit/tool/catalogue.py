@@ -37,9 +37,19 @@ class Catalogue(Registry):
         """The registered tool of that name in an active group; None where ``find`` has to look further or to say why."""
         held = self._index.get(name)
         if held is None:
+            held = self._known_of_servers(name) if name.startswith("mcp__") else None
+        if held is None:
             return None
         tool, group = held
         return tool if group.name == BASIC or self.is_active(group, state) else None
+
+    def _known_of_servers(self, name: str) -> tuple[ToolBase, ToolGroup] | None:
+        """A server's tool, where its list is known: nothing is asked, however many tools there are."""
+        for group in self.tool_groups:
+            for client in group.mcps:
+                if (tool := client.known_tool(name)) is not None:
+                    return tool, group
+        return None
 
     async def find(self, name: str, state: AgentState | None = None) -> ToolBase:
         """The tool of that name in an active group; ToolNotFoundError or ToolGroupInactiveError."""
