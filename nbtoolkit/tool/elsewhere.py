@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.schema.hints import innermost
 from nbtoolkit.tool.carrying import Carried, carried, runner
+from nbtoolkit.tool.orphans import guarded
 from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.worker import BegunBeforeError
 
@@ -171,7 +172,8 @@ async def _once(
     beside = carried(executor, engine, name, report, once=not is_idempotent)
     future: Future[Any] | None = None
     try:
-        future = _submit(executor, engine, beside, func, args, kwargs)
+        with guarded(engine == _PROCESSES):
+            future = _submit(executor, engine, beside, func, args, kwargs)
         beside.follow(future)
         return await asyncio.wrap_future(future)
     except asyncio.CancelledError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.proof.plan import LONG, SEED, Plan
+from tests.proof.writers import Writers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,6 +48,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def plan() -> Plan:
     """The run's plan: how long, which seed, and what it counted."""
     return _plan
+
+
+@pytest.fixture(scope="session")
+def writers() -> Iterator[Writers]:
+    """What starts writers to be killed."""
+    writers = Writers()
+    yield writers
+    writers.close()
 
 
 @pytest.fixture

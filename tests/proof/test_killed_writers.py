@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,40 +16,7 @@ from nbtoolkit.permission.store import Store
 from nbtoolkit.tool.journal import read
 from tests.proof import writer
 from tests.proof.plan import Plan
-
-ROOT = Path(__file__).parents[2]
-
-
-class Writers:
-    """Starts writers and kills them."""
-
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.proof.writer"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, bufsize=1,
-        )  # fmt: skip
-
-    def killed(self, kind: str, folder: Path, seconds: float) -> None:
-        """Let one write for so long, and kill it."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{kind} {folder}\n")
-        pid = int(self.process.stdout.readline())
-        assert pid > 0, f"the writer of {kind} failed"
-        time.sleep(seconds)
-        os.kill(pid, signal.SIGKILL)
-        assert self.process.stdout.readline() == "ended\n"
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-
-@pytest.fixture(scope="module")
-def writers() -> Iterator[Writers]:
-    writers = Writers()
-    yield writers
-    writers.close()
+from tests.proof.writers import Writers
 
 
 def only(folder: Path, *names: str) -> int:

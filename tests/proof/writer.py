@@ -5,23 +5,29 @@ Each writer does one kind of writing over and over, as the product does it, unti
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import itertools
+import multiprocessing
 import os
 import signal
 import sys
+import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import atomic  # noqa: F401 - loaded before the fork, as all below
 from nbtoolkit.mcp.logs import ServerLog
-from nbtoolkit.mcp.oauth import Tokens
+from nbtoolkit.mcp.tokens import Tokens
 from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionRule
 from nbtoolkit.permission.store import Store
-from nbtoolkit.tool import Edit, Read, Write
+from nbtoolkit.tool import Bash, Edit, Read, Write
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.toolkit import Toolkit
+from tests.mcp.support import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -119,7 +125,7 @@ def tokens(folder: Path) -> Iterator[None]:
     """A server's tokens are renewed."""
     store = Tokens("https://example.org/mcp", folder)
     for number in itertools.count():
-        store._store("tokens", {"access_token": f"{number} " + "t" * 20_000 + f" {number}"})
+        store._store({"tokens": {"access_token": f"{number} " + "t" * 20_000 + f" {number}"}})
         yield
 
 
@@ -162,8 +168,47 @@ def journal(folder: Path) -> Iterator[None]:
         yield
 
 
+def stay(file: str) -> None:
+    """Stay in a worker."""
+    with Path(file).open("a") as pids:
+        pids.write(f"{os.getpid()}\n")
+    time.sleep(300)
+
+
+def host(folder: Path) -> Iterator[None]:
+    """A process with a server, a command and a pool's workers, all of them in the midst of a call."""
+    pids = folder / "pids"
+    client = plain("--fork", "--ignore-eof", "--ignore-term", "--pids", str(pids))
+    pool = ProcessPoolExecutor(2, multiprocessing.get_context("fork"))
+    command = f"echo $$ >> {pids}; sleep 300 & echo $! >> {pids}; setsid sleep 300 & echo $! >> {pids}; wait"
+
+    async def begin() -> None:
+        await client.connect()
+        kit = Toolkit(tools=[Bash(), FunctionTool(stay, executor=pool)], mcps=[client])
+        kit.mode = "bypass"
+        calls = [
+            kit.call("Bash", command=command),
+            kit.call("stay", file=str(pids)),
+            kit.call("mcp__plain__sleep", seconds=300),
+        ]
+        begun.extend(asyncio.ensure_future(call.complete()) for call in calls)
+        # The server and its two children, the command and its two, and a worker.
+        while len(pids.read_text().split()) < 7:  # noqa: ASYNC110 - other processes write it
+            await asyncio.sleep(0.01)
+        more = [each.pid for each in multiprocessing.active_children()]
+        with pids.open("a") as file:
+            file.write("".join(f"{pid}\n" for pid in more))
+
+    begun: list[asyncio.Future[Any]] = []
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(begin())
+    yield
+    loop.run_forever()
+
+
 KINDS: dict[str, Callable[[Path], Iterator[None]]] = {
-    each.__name__: each for each in (write, create, edit, undo, rules, cassette, tokens, server_log, export, journal)
+    each.__name__: each
+    for each in (write, create, edit, undo, rules, cassette, tokens, server_log, export, journal, host)
 }
 
 
@@ -184,8 +229,8 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             os.close(begun)
-            # Its own group, so that what it starts can be told apart.
-            os.setpgid(0, 0)
+            # Whatever becomes of this process, no writer goes on behind it.
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
             try:
                 work(kind, Path(folder), ready)
             finally:

@@ -25,6 +25,7 @@ parser.add_argument("--die-at-start", type=int, default=None)
 parser.add_argument("--tools", type=int, default=0, help="so many tools more")
 parser.add_argument("--page", type=int, default=1000)
 parser.add_argument("--pids", default="", help="append the pids of all that is started to this file")
+parser.add_argument("--effects", default="", help="append what a call has as its key to this file, as its effect")
 options = parser.parse_args()
 
 SCHEMA = {"type": "object", "properties": {}}
@@ -126,6 +127,9 @@ def call(name: str, arguments: dict[str, Any], request: Any, token: Any) -> dict
 def serve_call(message: dict[str, Any]) -> None:
     params = message["params"]
     token = (params.get("_meta") or {}).get("progressToken")
+    if options.effects:
+        with Path(options.effects).open("a") as file:
+            file.write(f"{params['arguments'].get('key')}\n")
     result = call(params["name"], params.get("arguments") or {}, message["id"], token)
     if result is not None:
         send(id=message["id"], result=result)
