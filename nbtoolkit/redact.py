@@ -196,13 +196,21 @@ class Redactor:
             found += [hit.span() for hit in self._words.finditer(text)]
         if not self._shapes:
             return _merged(found)
+        found += self._shaped(text)
+        if found:
+            # A shape begins at a word's beginning, and what went is no word: a key may follow a secret directly.
+            found += self._shaped("".join(_cut(text, 0, _merged(found), " ")))
+        return _merged(found)
+
+    def _shaped(self, text: str) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
         folded = text.lower()
         present = {word for word in _WORDS if word in folded}
         if present:
             found += _hits(_SHAPES, text, present)
             # A few letters are two in lower case, and every place after them would be wrong.
             found += _hits(_FOLDED, folded if len(folded) == len(text) else _lower(text), present)
-        return _merged(found)
+        return found
 
     def text(self, text: str) -> str:
         """The text with its secrets replaced."""
@@ -264,15 +272,17 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def _cut(text: str, offset: int, spans: list[tuple[int, int]]) -> Iterable[str]:
-    """The parts of one piece, which begins at ``offset`` of what the spans count."""
+def _cut(text: str, offset: int, spans: list[tuple[int, int]], filler: str = "") -> Iterable[str]:
+    """The parts of one piece, which begins at ``offset`` of what the spans count; a ``filler`` keeps the length."""
     at = 0
     for start, end in spans:
         first, last = max(start - offset, 0), min(end - offset, len(text))
         if last <= first:
             continue
         yield text[at:first]
-        if start >= offset:
+        if filler:
+            yield filler * (last - first)
+        elif start >= offset:
             yield MARK
         at = last
     yield text[at:]

@@ -35,9 +35,12 @@ class CommandError(DeveloperOrientedException):
     """
 
     def __init__(self, message: str, more: str = "") -> None:
+        # Loaded when first used. What is wrong is quoted, and may be a variable's value.
+        from nbtoolkit.redact import redact
+
         # It may repeat words of a model or a server, and front ends print it as it is.
-        super().__init__(visible_text(" ".join(message.split())))
-        self.more = more
+        super().__init__(visible_text(redact(" ".join(message.split()))))
+        self.more = redact(more) if more else more
         #: For a variable that isn't there: says it anew of an argument, with near names that fit what it takes.
         self.fitting: Callable[[str, Callable[[Any], bool]], CommandError] | None = None
 

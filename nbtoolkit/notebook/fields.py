@@ -7,10 +7,11 @@ the number of rows is bounded.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook.text import bounded, one_line, to_json
+from nbtoolkit.redact import Redactor
 from nbtoolkit.schema.variables import NAME_OF_VARIABLE
 
 if TYPE_CHECKING:
@@ -53,8 +54,10 @@ class Field:
 def fields(schema: Mapping[str, Any]) -> list[Field]:
     """The rows of an object's schema, nested fields under their parent."""
     out: list[Field] = []
+    hide = Redactor()
     for row in _walk(schema, schema, "", 0, ()):
-        out.append(row)
+        kind, value, text = hide.text(row.type), hide.text(row.value), hide.text(row.description)
+        out.append(replace(row, type=kind, value=value, description=text))
         if len(out) >= MAX_ROWS:
             break
     return out

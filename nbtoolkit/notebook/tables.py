@@ -70,6 +70,7 @@ MAX_CALLS = 200
 
 def message(text: str) -> Bundle:
     """One line of ours, that may hold foreign words."""
+    text = redact(text)
     return {"text/plain": visible_text(text), "text/html": box(f'<p style="margin:0">{safe(text)}</p>')}
 
 
@@ -103,10 +104,10 @@ def does(tool: ToolBase) -> str:
     return "claims only to read" if tool.is_mcp and not getattr(tool, "trust_annotations", False) else "only reads"
 
 
-def summary(tool: ToolBase) -> str:
+def summary(tool: ToolBase, hide: Callable[[str], str] = redact) -> str:
     """The first line of a tool's description."""
     text = (tool.description or "").strip().split("\n", 1)[0]
-    return settled(one_line(text, LINE_LIMIT))
+    return settled(one_line(hide(text), LINE_LIMIT))
 
 
 def tools_table(
@@ -123,10 +124,10 @@ def tools_table(
     listed = list(tools)
     off = set(off)
     several = len({group.name for group, _ in listed}) > 1
-    rows = []
+    rows, hide = [], Redactor().text
     for group, tool in listed[:most]:
         where = [group.name + (", off" if group.name in off else "")] if several else []
-        text = [tool.name, *where, settled(tool.origin), badge(tool), summary(tool)]
+        text = [tool.name, *where, settled(tool.origin), badge(tool), summary(tool, hide)]
         rows.append((text, [code(text[0]), *(soft(safe(cell)) for cell in text[1:-1]), safe(text[-1])]))
     head = [
         "Tool",
@@ -159,13 +160,14 @@ def schema_view(
         *([permission] if permission else []),
     ]
     meta = " · ".join(about)
-    first, _, rest = (tool.description or "").strip().partition("\n")
+    hide = Redactor()
+    first, _, rest = hide.text((tool.description or "").strip()).partition("\n")
     head = f'<p style="margin:0"><b>{code(tool.name)}</b> {safe(settled(one_line(first, 400)))}</p>'
     head += f'<p style="margin:0;{SOFT}">{safe(meta)}</p>'
     said = f": {visible_text(one_line(first, 400))}" if first else ""
     plain = f"{visible_text(tool.name)}{said}\n{visible_text(meta)}"
     if sent is not None:
-        text = to_json(sent.schema, indent=2)
+        text = to_json(hide.value(sent.schema), indent=2)
         notes = [settled(one_line(note, 400)) for note in sent.notes]
         said = f"{form or 'JSON'}: {sent.verdict}"
         plain += "\n" + visible_text("\n".join([said, *(f"  {note}" for note in notes)]))
@@ -190,7 +192,7 @@ def schema_view(
     elif not rows:
         plain += "\n  takes no arguments"
         head += f'<p style="margin:4px 0">{soft("Takes no arguments.")}</p>'
-    head += fold("JSON Schema", pre(to_json(tool.input_schema, indent=2)))
+    head += fold("JSON Schema", pre(to_json(hide.value(tool.input_schema), indent=2)))
     return {"text/plain": plain, "text/html": box(head)}
 
 

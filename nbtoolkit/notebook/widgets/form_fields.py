@@ -17,6 +17,7 @@ from nbtoolkit.notebook.fields import type_words
 from nbtoolkit.notebook.text import one_line, to_json, visible, visible_text
 from nbtoolkit.notebook.widgets.form_formats import FORMATS, wrong_format
 from nbtoolkit.notebook.widgets.form_kinds import MAX_SHOWN, MISSING, Kind, Variant, kind_of, same
+from nbtoolkit.redact import keep_secret, redact, redacted
 from nbtoolkit.schema.fault import path_text
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Place:
     def hint(self) -> str:
         """What the schema says of the field, as markup."""
         text = self.kind.schema.get("description")
-        shown = one_line(text, HINT_LIMIT) if isinstance(text, str) else ""
+        shown = one_line(redact(text), HINT_LIMIT) if isinstance(text, str) else ""
         return f'<div class="nbtk-hint">{visible(shown)}</div>' if shown else ""
 
     @property
@@ -135,7 +136,7 @@ class Place:
         words = FORMATS.get(shape if isinstance(shape, str) else "") or type_words(self.kind.schema, self.maker.root)
         default = self.kind.schema.get("default", MISSING)
         if default is not MISSING:
-            return visible_text(one_line(f"{words}, default {to_json(default)}", NAME_LIMIT * 2))
+            return visible_text(one_line(f"{words}, default {to_json(redacted(default))}", NAME_LIMIT * 2))
         state = "" if self.required else f", {LEFT_OUT} where empty"
         return visible_text(one_line(words, NAME_LIMIT)) + state
 
@@ -177,7 +178,7 @@ class Field:
 
     def say(self, faults: list[str]) -> None:
         """Show these below the field, beside what the schema says of it."""
-        lines = "<br>".join(visible(one_line(fault, HINT_LIMIT * 2)) for fault in faults)
+        lines = "<br>".join(visible(one_line(redact(fault), HINT_LIMIT * 2)) for fault in faults)
         alert = f'<div class="nbtk-bad nbtk-fault" role="alert">{lines}</div>' if faults else ""
         self.note.value = self.place.hint + alert
 
@@ -224,6 +225,8 @@ class TextField(_Input):
         return str(value)
 
     def _changed(self) -> Any:
+        if isinstance(self.input, w.Password):
+            keep_secret(self.input.value)
         if self.input.value == "" and (self.place.kind.nullable or not self._may_be_empty()):
             return self._empty()
         return self.input.value

@@ -123,7 +123,7 @@ class SkillsPage:
                 continue
             state = "" if toolkit.is_active(group) else ", off"
             for skill in hooks.drive(load_skills(group.skills_or_loaders)).values():
-                described = visible(settled(one_line(skill.description, LINE_LIMIT)))
+                described = visible(settled(one_line(redact(skill.description), LINE_LIMIT)))
                 rows.append([code(skill.name), soft(visible(group.name) + state), described])
         nothing = soft(f"No skills. {code('%toolkit skill add DIR')} adds those of a folder.")
         _set(self.view, table(["Skill", "Group", "What it is for"], rows) if rows else nothing)
@@ -302,7 +302,7 @@ def _call(entry: LogEntry) -> list[str]:
     return [
         str(entry.number),
         f"<b>{code(line.tool)}</b>{line.html(code)}",
-        soft(visible(redact(settled(one_line(entry.words, LINE_LIMIT))))),
+        soft(visible(settled(one_line(redact(entry.words), LINE_LIMIT)))),
         soft(visible(decided_by(entry)) if entry.approval is not None else ""),
         bad(state) if entry.state is ToolResultState.ERROR else visible(state),
         soft(took) + waited,

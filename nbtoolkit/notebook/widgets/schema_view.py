@@ -13,6 +13,7 @@ from nbtoolkit.notebook.widgets.looking import LOOKING
 from nbtoolkit.notebook.widgets.markup import arguments_table, code, coloured_json, heading, soft
 from nbtoolkit.notebook.widgets.parts import Kit
 from nbtoolkit.notebook.widgets.style import SHEET
+from nbtoolkit.redact import redact, redacted
 
 if TYPE_CHECKING:
     from nbtoolkit.tool.base import ToolBase
@@ -27,7 +28,7 @@ JSON_LIMIT = 60_000
 
 def tool_heading(tool: ToolBase, group: str | None, permission: str | None = None) -> str:
     """What it is, where it comes from, what becomes of a call, and all that it says of itself."""
-    first, _, rest = (tool.description or "").strip().partition("\n")
+    first, _, rest = redact((tool.description or "").strip()).partition("\n")
     about = [visible(one_line(tool.origin, 120)), *([f"group {visible(group)}"] if group else []), does(tool)]
     if permission:
         about.append(permission)
@@ -99,7 +100,7 @@ def provider_markup(tool: ToolBase, form: str) -> str:
 
 def json_markup(value: object) -> str:
     """JSON in colours; unseen characters in it are made visible."""
-    text = to_json(value, indent=2)
+    text = to_json(redacted(value), indent=2)
     if len(text) > JSON_LIMIT:
         more = soft(f"… {count(len(text) - JSON_LIMIT, 'more character')}")
         return f'<pre class="nbtk-code">{visible(text[:JSON_LIMIT])}</pre>{more}'

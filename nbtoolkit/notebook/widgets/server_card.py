@@ -149,7 +149,10 @@ class ServerCard:
                 if number not in self._flights:
                     text = self._kit.html("")
                     stop = self._kit.button(
-                        "Stop", f"{visible_text(one_line(flight.tool, 80))} on {self.client.name}", "4.6em", partial(_cancel, flight)
+                        "Stop",
+                        f"{visible_text(one_line(flight.tool, 80))} on {self.client.name}",
+                        "4.6em",
+                        partial(_cancel, flight),
                     )
                     row = self._kit.box("nbtk-flight", [text, stop], row=True)
                     self._flights[number] = (row, text, flight)
@@ -170,7 +173,7 @@ class ServerCard:
             try:
                 await act()
             except Exception as fault:  # noqa: BLE001 - whatever ails the server is said on its card
-                self._fault = redact(bounded(str(fault) or type(fault).__name__, 600))
+                self._fault = bounded(redact(str(fault)) or type(fault).__name__, 600)
             finally:
                 self._busy = ""
                 self._changed()

@@ -17,6 +17,7 @@ from nbtoolkit.notebook.widgets.form import Form, FormError
 from nbtoolkit.notebook.widgets.markup import soft
 from nbtoolkit.notebook.widgets.parts import Kit
 from nbtoolkit.permission.approval import Approval
+from nbtoolkit.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +76,9 @@ class TryIt:
             try:
                 await call
             except Exception as fault:  # noqa: BLE001 - what a programmer must mend is said here too
-                self._show(f'<div class="nbtk-bad" role="alert">{visible(f"{type(fault).__name__}: {fault}")}</div>')
+                self._show(
+                    f'<div class="nbtk-bad" role="alert">{visible(redact(f"{type(fault).__name__}: {fault}"))}</div>'
+                )
             finally:
                 self._call = None
                 self._say("")
