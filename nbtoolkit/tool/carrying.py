@@ -11,6 +11,7 @@ import os
 import secrets
 import signal
 import threading
+import time
 import weakref
 from contextlib import suppress
 from functools import partial
@@ -30,6 +31,8 @@ __all__ = ["Carried", "carried", "runner"]
 _LARGEST = 65_536
 # Seconds between two looks at what an engine has published.
 _LOOK = 0.2
+# Seconds: the hub hears of what an engine does a little later.
+_HUB_SECONDS = 5.0
 
 
 class Carried:
@@ -289,17 +292,20 @@ class _ByData(Carried):
     def stop(self, future: Future[Any]) -> None:
         # A future of ipyparallel's is cancelled with the wait for it, whatever the engine does.
         self._view.abort([future], block=False)
-        threading.Thread(target=self._interrupt, name="nbtoolkit-stop", daemon=True).start()
+        threading.Thread(target=self._interrupt, args=(future,), name="nbtoolkit-stop", daemon=True).start()
 
-    def _interrupt(self) -> None:
+    def _interrupt(self, future: Any) -> None:
         target = getattr(self._view, "targets", None)
         if not isinstance(target, int) or not hasattr(signal, "SIGURG"):
             return
-        with suppress(Exception):
+        with suppress(Exception):  # the engine, the hub or the client is gone
             client = self._view.client
-            status = client.queue_status(target, verbose=False)
-            if status.get(target, status).get("queue") == 1:
-                client.send_signal("SIGURG", targets=target, block=False)
+            deadline = time.monotonic() + _HUB_SECONDS
+            while not future.metadata["completed"] and time.monotonic() < deadline:
+                if client.queue_status(target, verbose=False)["queue"] == 1:
+                    client.send_signal("SIGURG", targets=target, block=False)
+                    return
+                time.sleep(_LOOK)
 
     def end(self) -> None:
         self._over.set()
