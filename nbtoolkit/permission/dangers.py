@@ -153,7 +153,8 @@ def _environment(name: str, args: Sequence[Argument], words: list[str | None], *
     plain = [word for word in words if word is None or not word.startswith("-")]
     if name in ("printenv", "set") and (name != "set" or not words) and not plain:
         return "it shows the whole environment"
-    if name == "env" and all(word is not None and (word.startswith("-") or "=" in word) for word in words):
+    splits = any(re.match(r"-[0iv]*S|--s", word or "") for word in words)
+    if name == "env" and not splits and all(word is not None and (word[:1] == "-" or "=" in word) for word in words):
         return "it shows the whole environment"
     if name in ("export", "declare", "typeset", "readonly") and not plain:
         return "it shows the whole environment"

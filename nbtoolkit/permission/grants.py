@@ -37,6 +37,8 @@ class Counter:
     __slots__ = ("_lock", "left")
 
     def __init__(self, calls: int | None) -> None:
+        if calls is not None and (isinstance(calls, bool) or not isinstance(calls, int)):
+            raise TypeError(f"A grant is for a whole number of calls, not calls={calls!r}.")
         if calls is not None and calls < 1:
             raise ValueError(f"A grant is for at least one call, not calls={calls!r}.")
         self.left = calls

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
 __all__ = [
+    "OWN",
     "OWN_FILE",
     "OWN_GLOBS",
     "is_own_name",
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 OWN_FILE = "nbtoolkit.toml"
+# What a question calls them.
+OWN = "nbtoolkit's own rules and records"
 
 # Arguments are JSON that a model wrote; deeper than this nobody looks.
 DEEPEST = 8

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nbtoolkit.permission.own_files import OWN_FILE, own_below, own_files_known, protected
+from nbtoolkit.permission.own_files import OWN, OWN_FILE, own_below, own_files_known, protected
 from nbtoolkit.permission.sensitive import resolve
 from nbtoolkit.permission.shell_values import UNKNOWN, expand_files, has_magic
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["could_be_own", "own_reached", "unknown_own"]
 
-_WHAT = "nbtoolkit's own rules and records"
 # What a fresh name comes from, and what only counts or tells the time.
 _FRESH = re.compile(
     r"[\"']?(?:\$\(|`)\s*(?:mktemp|date|whoami|hostname|uname|id|nproc|basename \"?\$0)\b[^;|&`]*(?:\)|`)[\"']?\Z"
@@ -87,7 +86,7 @@ def could_be_own(text: str, cwds: Sequence[str], base: str, *, below: bool) -> b
 
 def _unknown(cwds: Sequence[str], base: str) -> str | None:
     for path in own_files_known((*cwds, base)):
-        return f"what it changes isn't known until it runs, and could be {_WHAT} ({_name(path)})"
+        return f"what it changes isn't known until it runs, and could be {OWN} ({_name(path)})"
     return None
 
 
@@ -129,7 +128,7 @@ def _first(places: Iterable[str], sweep: Sweep, near: Sequence[str]) -> str | No
                 continue
             if sweep.tracked is not None and _tracked(path) not in (None, sweep.tracked):
                 continue
-            return f"it reaches {_WHAT} ({_name(path)})"
+            return f"it reaches {OWN} ({_name(path)})"
     return None
 
 
@@ -142,13 +141,13 @@ def _landed(sweep: Sweep, places: Sequence[str], cwds: Sequence[str]) -> str | N
         for path in found:
             held = next(own_below(path), None)
             if held is not None:
-                return f"it reaches {_WHAT} ({_name(held)})"
+                return f"it reaches {OWN} ({_name(held)})"
             for place in places:
                 landing = place if whole or not os.path.isdir(place) else f"{place.rstrip('/')}/{_name(path)}"  # noqa: PTH112
                 if protected(landing) or (not os.path.lexists(path) and next(own_below(landing), None)):
-                    return f"it reaches {_WHAT} ({_name(landing)})"
+                    return f"it reaches {OWN} ({_name(landing)})"
         if (unknown or any(":" in text for text in written)) and any(next(own_below(place), None) for place in places):
-            return f"what it copies isn't known until it runs, and could fall on {_WHAT}"
+            return f"what it copies isn't known until it runs, and could fall on {OWN}"
     return None
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from nbtoolkit.permission import pattern
-from nbtoolkit.permission.own_files import OWN_GLOBS, is_own_name, protect, protected, protected_files
+from nbtoolkit.permission.own_files import OWN, OWN_FILE, OWN_GLOBS, is_own_name, protect, protected, protected_files
 from nbtoolkit.permission.sensitive_names import FILES, FOLDERS
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ _SYSTEM = frozenset(
 )
 # Nobody's home, but a folder that people do start notebooks in.
 _SHARED = frozenset({"/tmp", "/private/tmp"})  # noqa: S108
+# So much of a name must be known to tell it by: an extension doesn't.
+SHORTEST_HEAD, SHORTEST_TAIL = 3, 2
 # A tree with more entries isn't searched to its end; what wasn't seen isn't called clean either.
 MOST_ENTRIES = 50_000
 
@@ -154,7 +156,7 @@ class Places:
 
     def _reason(self, path: str, access: Access) -> str | None:
         if protected(path):
-            return "nbtoolkit's own rules and records"
+            return OWN
         folded = path.casefold()
         if folded.startswith("/proc/") and self._built_in and _PROC.match(folded):
             return "the environment or memory of a process"
@@ -189,6 +191,16 @@ class Places:
         if not part.startswith(".") or not _GLOB.search(part):
             return None
         return self._folders.could_match(part.casefold()) or self._files.could_match(part.casefold())
+
+    def could_be(self, part: str) -> str | None:
+        """What a part of a path could name whose beginning or end, enough to tell it by, is all that is known of it."""
+        tail, head = part.rpartition("*")[2], part.partition("*")[0]
+        if len(head) < SHORTEST_HEAD and (head or len(tail) < SHORTEST_TAIL or "." in tail):
+            return None
+        folded = part.casefold()
+        if re.match(translate(folded), OWN_FILE):
+            return OWN
+        return self._folders.could_match(folded) or self._files.could_match(folded)
 
     def below(
         self,

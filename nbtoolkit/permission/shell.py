@@ -40,6 +40,11 @@ class Part:
     kind: PartKind
     text: str
     quoted: bool = False
+    name: str = ""
+    """Of something unknown: the variable that it comes from, and what is done with that."""
+    operator: str = ""
+    shown: str = ""
+    """A text that it becomes, as it seems."""
 
 
 @dataclass(frozen=True, slots=True)

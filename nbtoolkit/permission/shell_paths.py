@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from nbtoolkit.permission.own_files import OWN
 from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject, path_subject
 from nbtoolkit.permission.pattern import path_pattern
 from nbtoolkit.permission.programs import CODE
@@ -163,7 +164,7 @@ class PathJudge:
                         kind=access,
                         text=raw,
                         safety=f"it names {what} ({raw[:80]})",
-                        own_file=protected(f"/{part}"),
+                        own_file=what == OWN,
                         within=within,
                         tool_names=names or READERS,
                         exact=False,
@@ -203,7 +204,8 @@ class PathJudge:
         """What one part of a path could name, what is unknown in it taken as a star."""
         if UNKNOWN not in part:
             return self.places.reason((f"/{part}",), "name")
-        return self.places.could_match(part.replace(UNKNOWN, "*"))
+        star = part.replace(UNKNOWN, "*")
+        return self.places.could_match(star) or self.places.could_be(star)
 
     def whole_reason(self, text: str) -> str | None:
         """A process's number is all that is unknown in /proc/$$/environ."""
@@ -278,9 +280,10 @@ class PathJudge:
                     continue
                 if not argument.known:
                     unknown = unknown or argument
-                if _HINT.search(value.text) or value.pattern is not None:
+                hinted = _HINT.search(value.text) is not None or value.pattern is not None
+                if hinted or value.text.strip(UNKNOWN):
                     subject = self.path(argument, "name", at, cwds, names=(*READERS, *WRITERS))
-                    if subject is not None:
+                    if subject is not None and (hinted or subject.safety is not None):
                         found.append(subject)
             for guess in argument.guesses:
                 found += [each for each in self.named_in(guess, argument, at, cwds, programs) if each.safety]

@@ -36,6 +36,9 @@ _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _FUNCTION = re.compile(r"([^\s()<>|&;$`'\"\\=]+)[ \t]*\([ \t]*\)")
 _PLAIN_END = re.compile(r"(?=[\s;&|()<>]|\Z)")
 
+# Only in front of a compound command is it a name.
+_COPROCESS = re.compile(r"[A-Za-z_]\w*[ \t]+(?=[({]|\[\[|(?:if|for|while|until|case|select)\s)")
+
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _OPENERS = frozenset({"if", "for", "select", "while", "until", "case", "function", "{", "[[", "coproc"})
 
@@ -209,13 +212,24 @@ class Reader(CompoundReader):
         elif word in _CLOSERS or word == "in":
             raise Unreadable(f"{word!r} stands where no command can begin")
         elif word == "coproc":
-            raise Unreadable("it starts a coprocess")
+            self.coprocess()
+            return
         elif word in _OPENERS:
             self.compound(word)
         else:
             self.simple()
             return
         self.trailing_redirects()
+
+    def coprocess(self) -> None:
+        """``coproc [NAME] COMMAND``: what it runs is read on, so that deny rules see it; it asks all the same."""
+        self.line.problems.append("it starts a coprocess")
+        self.pos += len("coproc")
+        self.blanks()
+        name = _COPROCESS.match(self.source, self.pos, self.end)
+        if name is not None:
+            self.pos = name.end()
+        self.command()
 
     def trailing_redirects(self) -> None:
         """The redirects of a group, a loop or a subshell."""

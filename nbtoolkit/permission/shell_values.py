@@ -9,10 +9,11 @@ from __future__ import annotations
 import glob
 import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.shell_braces import NUMBER
+from nbtoolkit.permission.shell_operators import Value, operated, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,13 +53,6 @@ def changes_what_runs(name: str) -> bool:
     return _CHANGES.match(name) is not None
 
 
-class Value(NamedTuple):
-    """One value: its text, and the glob that it is where a sign in it is active."""
-
-    text: str
-    pattern: str | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Argument:
     """A word with its values; ``splits`` is one that may become several words, or none."""
@@ -67,7 +61,7 @@ class Argument:
     values: tuple[Value, ...]
     splits: bool = False
     guesses: tuple[str, ...] = ()
-    """What it is if the variables that nothing in the line sets are as they are now."""
+    """What it is if the variables that nothing in the line sets are as they are now, or by the texts that stand there."""
 
     @property
     def static(self) -> str | None:
@@ -98,6 +92,7 @@ class Variables:
         self._spoilt = set(line.spoilt)
         self._cache: dict[str, list[Value] | None] = {}
         self._open: set[str] = set()
+        self._loops = frozenset(line.loops)
         # A shell that goes nowhere is where it was started.
         self._stays = (
             not any(command.words and command.words[0].static in (None, *_GOES) for command in line.commands)
@@ -148,7 +143,7 @@ class Variables:
                 self._open.add(name)
                 found = []
                 for word in words:
-                    argument = self.argument(word)
+                    argument = self.found(name, self.argument(word))
                     if argument.splits or not argument.known or len(found) + len(argument.values) > MOST_VALUES:
                         found = None
                         break
@@ -162,6 +157,17 @@ class Variables:
                 found = [Value(each) for each in dict.fromkeys((self._cwd, _logical(self._cwd)))]
         self._cache[name] = found
         return found
+
+    def found(self, name: str, argument: Argument) -> Argument:
+        """What a loop over a few files goes through, by their names."""
+        if name not in self._loops or not self._stays or all(value.pattern is None for value in argument.values):
+            return argument
+        values: list[Value] = []
+        for value in argument.values:
+            files = expand_files(value.pattern, self._cwd) if value.pattern is not None else None
+            values += [Value(each) for each in files] if files else [value]
+        few = len(values) <= MOST_VALUES and not any(value.text.startswith("-") for value in values)
+        return replace(argument, values=tuple(dict.fromkeys(values))) if few else argument
 
     def only_numbers(self, name: str) -> bool:
         """Whether arithmetic may evaluate a variable: one that the line gives nothing but whole numbers."""
@@ -186,54 +192,72 @@ class Variables:
             return Argument(word, (Value(parts[0].text),))
         values = [Value("", "")]
         globbed = splits = guessed = False
-        guess = ""
+        guesses = [""]
         for part in parts:
-            alternatives, part_splits, part_glob, part_guess = self._part(part)
+            alternatives, part_splits, part_glob, part_guesses = self._part(part)
             splits = splits or part_splits
             globbed = globbed or part_glob
-            guessed = guessed or part_guess is not None
+            guessed = guessed or bool(part_guesses)
+            texts = part_guesses or [each.text for each in alternatives]
+            guesses = [a + b for a in guesses for b in texts][:MOST_VALUES]
             if len(values) * len(alternatives) > MOST_VALUES:
                 values, splits = [Value(UNKNOWN, UNKNOWN)], True
                 break
             values = [Value(a.text + b.text, _join(a.pattern, b)) for a in values for b in alternatives]
-            guess += alternatives[0].text if part_guess is None else part_guess
         if not globbed:
             values = [Value(value.text) for value in values]
         unique = tuple(dict.fromkeys(values))
-        return Argument(word, unique, splits, (guess,) if guessed and UNKNOWN not in guess else ())
+        seen = tuple(dict.fromkeys(each for each in guesses if UNKNOWN not in each)) if guessed else ()
+        return Argument(word, unique, splits, seen)
 
-    def _part(self, part: Part) -> tuple[list[Value], bool, bool, str | None]:
-        """The values of one part; whether it splits, is a glob; and what it would be by the environment."""
+    def _part(self, part: Part) -> tuple[list[Value], bool, bool, list[str]]:
+        """The values of one part; whether it splits, is a glob; and what else it may be, as it seems."""
         if part.kind == "text":
-            return [Value(part.text)], False, False, None
+            return [Value(part.text)], False, False, []
         if part.kind == "glob":
-            return [Value(part.text, part.text)], False, True, None
+            return [Value(part.text, part.text)], False, True, []
         if part.kind == "tilde":
             if (part.text and part.text[0] in "+-") or part.text.isdigit():
-                return [Value(UNKNOWN)], False, False, None
-            return [Value(os.path.expanduser("~" + part.text))], False, False, None  # noqa: PTH111
+                return [Value(UNKNOWN)], False, False, []
+            return [Value(os.path.expanduser("~" + part.text))], False, False, []  # noqa: PTH111
         if part is NUMBER:
-            return [Value(UNKNOWN)], False, False, None
+            return [Value(UNKNOWN)], False, False, []
         if part.kind == "unknown" and part.text == "/dev/fd":
-            return [Value("/dev/fd/63")], False, False, None
+            return [Value("/dev/fd/63")], False, False, []
+        if part.kind == "unknown" and part.operator:
+            return self._operated(part)
         if part.kind == "unknown":
-            return [Value(UNKNOWN)], not part.quoted, False, None
+            return [Value(UNKNOWN)], not part.quoted, False, [part.shown] if part.shown else []
         return self._variable(part)
 
-    def _variable(self, part: Part) -> tuple[list[Value], bool, bool, str | None]:
+    def _operated(self, part: Part) -> tuple[list[Value], bool, bool, list[str]]:
+        """``${NAME…}`` with an operator."""
+        values = self.values(part.name)
+        found = None if values is None else operated(values, part.operator)
+        if found is None or len(found) > MOST_VALUES:
+            before = [os.environ.get(part.name, "")] if values is None and not self.assigned(part.name) else []
+            guesses = [*shown(part.operator), *(each.text for each in values or ()), *before]
+            return [Value(UNKNOWN)], not part.quoted, False, guesses
+        return self._whole(part, found)
+
+    def _variable(self, part: Part) -> tuple[list[Value], bool, bool, list[str]]:
         name = part.text
         values = self.values(name)
         if values is None:
-            guess = None
+            guesses = []
             if name == "PWD" and not self.assigned(name):
-                guess = self._cwd
+                guesses = [self._cwd]
             elif not self.assigned(name) and not _BASH_SETS.match(name):
-                guess = os.environ.get(name, "")
-            return [Value(UNKNOWN)], not part.quoted, False, guess
+                guesses = [os.environ.get(name, "")]
+            return [Value(UNKNOWN)], not part.quoted, False, guesses
+        return self._whole(part, values)
+
+    def _whole(self, part: Part, values: list[Value]) -> tuple[list[Value], bool, bool, list[str]]:
+        """Known values, unless the shell splits one of them."""
         globbed = any(value.pattern is not None for value in values)
         if not part.quoted and any(value.pattern is None and _SPLITS.search(value.text) for value in values):
-            return [Value(UNKNOWN)], True, False, None
-        return values, False, globbed, None
+            return [Value(UNKNOWN)], True, False, [value.text for value in values if value.pattern is None]
+        return values, False, globbed, []
 
 
 def _join(pattern: str | None, value: Value) -> str:

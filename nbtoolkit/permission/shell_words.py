@@ -28,6 +28,8 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*|\d|[@*#?$!-]")
 _TILDE = re.compile(r"~([\w.-]*|[+-]\d*)(?=[/\s;&|()<>:]|\Z)")
 # A default or an alternative that is plain text.
 _INSTEAD = re.compile(r""":?[-=+]["']?([^\s"'$`\\]+)["']?\Z""")
+# A substitution that only says a text.
+_SAID = re.compile(r"\$\(\s*(?:echo|printf)\s+(?:-n\s+)?[\"']?([\w./~-]+)[\"']?\s*\)\Z")
 _BRACED = re.compile(r"(#?)([A-Za-z_]\w*|\d+|[@*#?$!-])")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _ESCAPES = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -186,17 +188,21 @@ class WordReader:
     def _expansion(self, *, quoted: bool) -> list[Part]:
         source = self.source
         if source[self.pos] == "`":
+            start = self.pos
             self.backticks()
-            return [Part("unknown", "", quoted)]
+            said = _SAID.match(f"$({source[start + 1 : self.pos - 1]})")
+            return [Part("unknown", "", quoted, shown=said.group(1) if said else "")]
         rest = source[self.pos + 1 : min(self.pos + 3, self.end)]
         if rest.startswith("(("):
             self.pos += 3
             self.arithmetic_until("))")
             return [NUMBER]
         if rest.startswith("("):
+            start = self.pos
             self.pos += 2
             self.substitution("$(")
-            return [Part("unknown", "", quoted)]
+            said = _SAID.match(source, start, self.pos)
+            return [Part("unknown", "", quoted, shown=said.group(1) if said else "")]
         if rest.startswith("{"):
             self.pos += 2
             return [self.braced(quoted)]
@@ -250,6 +256,7 @@ class WordReader:
         if source.startswith("}", self.pos, self.end):
             self.pos += 1
             return NUMBER if name.group(1) else self.variable(name.group(2), quoted)
+        element = source.startswith("[", self.pos, self.end) or bool(name.group(1))
         if source.startswith("[", self.pos, self.end):
             self.pos += 1
             if source.startswith(("@]", "*]"), self.pos, self.end):
@@ -271,7 +278,8 @@ class WordReader:
         self.until_brace(quoted)
         if (instead := _INSTEAD.match(source, start, self.pos - 1)) is not None:
             self.named_instead(instead.group(1))
-        return Part("unknown", "", quoted)
+        operator = "" if element else source[start : self.pos - 1]
+        return Part("unknown", "", quoted, name.group(2) if operator else "", operator)
 
     def named_instead(self, text: str) -> None:
         """The text that ``${NAME:-text}`` may become: a place in it is named to the command."""

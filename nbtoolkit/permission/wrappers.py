@@ -7,6 +7,7 @@ nothing about what runs, and only without options.
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -82,8 +83,7 @@ def _wrapped(name: str, wrapper: Wrapper, rest: Sequence[Argument]) -> Inner:
             return _all_ways(inner, rest[at:])
         if not literal and ((word.startswith("-") and len(word) > 1) or word in wrapper.alone):
             if name == "env" and (re.match(r"-[0iv]*S", word) or word.startswith("--s")):
-                inner.doubt = "env -S splits a text into a command"
-                return _all_ways(inner, rest[at + 1 :])
+                return _split(word, rest[at + 1 :])
             if name == "flock" and word == "-c":
                 return _script(rest[at + 1 : at + 2])
             literal = word == "--"
@@ -100,6 +100,22 @@ def _wrapped(name: str, wrapper: Wrapper, rest: Sequence[Argument]) -> Inner:
         else:
             break
     return _of_command(name, wrapper, inner, tuple(rest[at:]), rest[:at])
+
+
+def _split(word: str, rest: Sequence[Argument]) -> Inner:
+    """``env -S TEXT``: a text that becomes words, split nearly as a shell would."""
+    inner = Inner(doubt="env -S splits a text into a command")
+    text = word.partition("=")[2] if word.startswith("--") and "=" in word else re.sub(r"-[0iv]*S", "", word, count=1)
+    if not text or (word.startswith("--s") and "=" not in word):
+        if not rest or rest[0].static is None:
+            return _all_ways(inner, rest[1:])
+        text, rest = rest[0].static, rest[1:]
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    inner.commands.append((made("env"), *map(made, words), *rest))
+    return inner
 
 
 def _of_command(
