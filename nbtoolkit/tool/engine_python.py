@@ -54,6 +54,8 @@ _DIFFERENT = (
     (r"\\b\{", "a kind of word boundary"),
     (r"\(\?[a-zA-Z-]*[RUaLu]", "a flag"),
     (r"\[[^\]]*(?:&&|--|~~|\[)", "a class made of classes"),
+    (r"\\B", "a place that is no word's border"),
+    (r"\{(?!\d{1,6}(?:,\d{0,6})?\})", "a brace that counts nothing"),
     (r"\(\?#", "a comment"),
 )
 
@@ -124,7 +126,7 @@ def _expression(query: Query) -> re.Pattern[str]:
     try:
         expression = re.compile(query.pattern, flags)
     except (re.error, RecursionError, OverflowError) as fault:
-        raise FileFault(no_expression(query.pattern, str(fault))) from None
+        raise FileFault(f"without ripgrep, {no_expression(query.pattern, str(fault))}") from None
     if not query.multiline and ("\\n" in query.pattern or "\n" in query.pattern):
         raise FileFault(LINE_BREAK)
     return expression
@@ -146,7 +148,7 @@ def _walk(query: Query, stopper: Stopper) -> Iterator[str]:
         rules.extend(_ignore_file(each))
     # Looked at once more; from here on it goes by names, as ripgrep's walk below its folder does.
     with disk.held(root):
-        yield from _below(root, "", rules, query, stopper)
+        yield from _below(root, "", rules, query, stopper, 1)
 
 
 def _ignore_file(folder: str) -> list[IgnoreFile]:
@@ -157,7 +159,9 @@ def _ignore_file(folder: str) -> list[IgnoreFile]:
         return []
 
 
-def _below(folder: str, prefix: str, rules: list[IgnoreFile], query: Query, stopper: Stopper) -> Iterator[str]:
+def _below(
+    folder: str, prefix: str, rules: list[IgnoreFile], query: Query, stopper: Stopper, depth: int
+) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -181,7 +185,8 @@ def _below(folder: str, prefix: str, rules: list[IgnoreFile], query: Query, stop
         if ignored(rules, entry.path, is_folder=is_folder):
             continue
         if is_folder:
-            yield from _below(entry.path, f"{prefix}{entry.name}/", rules, query, stopper)
+            if query.depth is None or depth < query.depth:
+                yield from _below(entry.path, f"{prefix}{entry.name}/", rules, query, stopper, depth + 1)
         else:
             yield prefix + entry.name
 
@@ -209,28 +214,28 @@ def _matches(expression: re.Pattern[str], text: str, query: Query) -> list[str]:
     if lines and not lines[-1]:
         lines.pop()
     if query.multiline:
-        hits, count = _across(expression, text)
+        hits = [each for each in _across(expression, text) if each < len(lines)]
     else:
-        found = [at for at, line in enumerate(lines) if expression.search(line.removesuffix("\r"))]
-        hits, count = found, len(found)
+        hits = [at for at, line in enumerate(lines) if expression.search(line)]
     if not hits:
         return []
     if query.mode == "files_with_matches":
         return [""]
     if query.mode == "count":
-        return [str(count)]
+        return [str(len(hits))]
     return _context(lines, hits, query)
 
 
-def _across(expression: re.Pattern[str], text: str) -> tuple[list[int], int]:
+def _across(expression: re.Pattern[str], text: str) -> list[int]:
+    """The lines that matches of the whole text lie on."""
     hits: dict[int, None] = {}
-    count = 0
+    first = at = 0
     for match in expression.finditer(text):
-        count += 1
-        first = text.count("\n", 0, match.start())
-        for line in range(first, first + text.count("\n", match.start(), max(match.start(), match.end() - 1)) + 1):
+        first += text.count("\n", at, match.start())
+        at = match.start()
+        for line in range(first, first + text.count("\n", at, max(at, match.end() - 1)) + 1):
             hits[line] = None
-    return list(hits), count
+    return list(hits)
 
 
 def _context(lines: list[str], hits: list[int], query: Query) -> list[str]:
@@ -246,6 +251,6 @@ def _context(lines: list[str], hits: list[int], query: Query) -> list[str]:
             out.append("--")
         last = at
         sign = wanted[at]
-        line = lines[at].removesuffix("\r")
+        line = lines[at].rstrip("\r")
         out.append(f"{sign}{at + 1}{sign}{line}" if query.numbers else f":{line}")
     return out

@@ -75,6 +75,8 @@ class Query:
     glob: str | None = None
     name_glob: str | None = None
     type: str | None = None
+    depth: int | None = None
+    """How deep below ``root`` is looked; 1 is what lies in it."""
     mode: Mode = "files_with_matches"
     ignore_case: bool = False
     numbers: bool = True
@@ -156,6 +158,8 @@ class RipgrepEngine:
         braced, others = _braced(names)
         arguments = [self._program, "--no-config", "--hidden", "--no-require-git", "--no-ignore-dot"]
         arguments += ["--no-ignore-global", "--no-ignore-exclude"]
+        if query.depth is not None:
+            arguments.append(f"--max-depth={query.depth}")
         # A glob names a folder, not what is in it; the last that fits decides.
         arguments += [f"--iglob={each}{below}" for each in (braced, *others) if each for below in ("", "/**")]
         found = _names(
@@ -178,8 +182,11 @@ class RipgrepEngine:
             arguments.append(f"--type={query.type}")
         if query.mode == "files_with_matches":
             arguments.append("--files-with-matches")
-        elif query.mode == "count":
+        elif query.mode == "count" and not query.multiline:
             arguments += ["--count", "--with-filename"]
+        elif query.mode == "count":
+            # Left to itself it counts lines for one expression and matches for another.
+            arguments += ["--with-filename", "--line-number"]
         else:
             arguments += ["--with-filename", "--line-number" if query.numbers else "--no-line-number"]
             arguments += [f"--before-context={query.before}", f"--after-context={query.after}"]
@@ -188,7 +195,7 @@ class RipgrepEngine:
             with disk.opened(os.path.join(query.root, query.only), "searched") as file:  # noqa: PTH118
                 return _by_file(self._run([*arguments, "-"], query, stopper, file), query)
         found = _by_file(self._run([*arguments, "./"], query, stopper), query)
-        if query.glob and (query.glob.startswith("!") or "/" in query.glob.strip("/")):
+        if query.glob and (query.type or _wanted(query) is None):
             fits = name_filter(query.glob)
             found = [each for each in found if fits(each[0])]
         return found
@@ -204,6 +211,8 @@ class RipgrepEngine:
             "--no-ignore-global",
         ]
         arguments += ["--no-ignore-exclude", "--glob=!.git"]
+        if query.depth is not None:
+            arguments.append(f"--max-depth={query.depth}")
         braced, others = _braced(query.places.skipped_names(query.root))
         arguments += [f"--iglob=!{each}" for each in (braced, *others) if each]
         return arguments
@@ -329,10 +338,8 @@ def _traces(program: str) -> bool:
 
 def _wanted(query: Query) -> str | None:
     """What a glob says about names alone, where it says no more."""
-    if not query.glob or query.glob.startswith("!") or "/" in query.glob.strip("/"):
-        return None
-    name = query.glob.strip("/")
-    return None if name == "*" else name
+    glob = query.glob
+    return None if not glob or glob == "*" or glob.startswith("!") or "/" in glob else glob
 
 
 def _named(name: str) -> list[str]:
@@ -420,6 +427,8 @@ def _by_file(output: bytes, query: Query) -> Found:
         current, gap = block, False
         text = rest.decode("utf-8", "replace")
         block.append(text if query.mode == "count" else _line(text, query))
+    if query.mode == "count" and query.multiline:
+        found = {name: [str(len(block))] for name, block in found.items()}
     return [
         (query.only or name.removeprefix(b"./").decode("utf-8", "surrogateescape"), lines)
         for name, lines in found.items()
@@ -430,10 +439,10 @@ _NO_LINES: list[str] = []
 
 
 def _line(rest: str, query: Query) -> str:
+    rest = rest.rstrip("\r")
     if not query.numbers:
         return f":{rest}"
     at = 0
     while at < len(rest) and rest[at].isdigit():
         at += 1
-    sign = rest[at : at + 1]
-    return f"{sign}{rest.rstrip(chr(13))}"
+    return f"{rest[at : at + 1]}{rest}"

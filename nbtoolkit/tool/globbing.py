@@ -45,6 +45,7 @@ def glob_expression(glob: str, *, anchored: bool) -> re.Pattern[str]:
 def name_filter(glob: str) -> Callable[[str], bool]:
     """Whether a name fits a glob that isn't anchored; one that begins with ``!`` leaves out what the rest of it names."""
     if not glob.startswith("!"):
+        glob = f"{glob}**" if glob.endswith("/") else glob
         expression = glob_expression(glob, anchored=False)
         return lambda name: expression.match(name) is not None
     # What lies below a folder of that name is left out with it.

@@ -18,7 +18,7 @@ from nbtoolkit.tool import files
 from nbtoolkit.tool.engine_ripgrep import Found, Mode, Query, Stopper, engine
 from nbtoolkit.tool.faults import FileFault, shown
 from nbtoolkit.tool.files import FileTool, here
-from nbtoolkit.tool.globbing import glob_expression, name_filter
+from nbtoolkit.tool.globbing import alternatives, glob_expression, name_filter
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class _SearchTool(FileTool):
         middlewares: list[ToolMiddlewareBase] | None = None,
     ) -> None:
         super().__init__(dangerous_files, dangerous_directories, middlewares)
-        self._left_out: dict[str, tuple[float, list[str]]] = {}
+        self._left_out: dict[tuple[str, int | None], tuple[float, list[str]]] = {}
 
     def _subject(self, given: str, folders: Sequence[str], base: str) -> PathSubject:
         from dataclasses import replace
@@ -101,7 +101,7 @@ class _SearchTool(FileTool):
         try:
             if query.only is not None:
                 return await asyncio.to_thread(work, stopper), _ended(stopper)
-            began, skipped = self._left_out.get(query.root, (-REMEMBERED, _NONE))
+            began, skipped = self._left_out.get((query.root, query.depth), (-REMEMBERED, _NONE))
             now = time.monotonic()
             if now - began < REMEMBERED:
                 return await asyncio.to_thread(work, stopper), _ended(stopper) + _note(_shown(query.root, skipped))
@@ -121,7 +121,7 @@ class _SearchTool(FileTool):
             if stopper.ended is None and other.ended is None:
                 if len(self._left_out) >= MOST_REMEMBERED:
                     self._left_out.clear()
-                self._left_out[query.root] = now, names
+                self._left_out[query.root, query.depth] = now, names
             return found, _ended(stopper) + _note(_shown(query.root, names))
         finally:
             stopper.stop()
@@ -226,7 +226,8 @@ class Glob(_SearchTool):
                     return ToolChunk.of("No files match.", ToolResultState.SUCCESS)
             if self._places.reason((root,)) is not None:
                 raise FileFault(f"{pattern!r:.200} leads into a sensitive folder. Ask the person to look there.")
-            query = Query(root, self._places, name_glob=rest)
+            depth = None if "**" in rest else max(each.count("/") for each in alternatives(rest)) + 1
+            query = Query(root, self._places, name_glob=rest, depth=depth)
             expression = glob_expression(rest, anchored=True)
             fits = None if _only_names(rest) else expression.match
 
