@@ -112,6 +112,15 @@ def test_a_name_that_is_no_public_variable_of_the_class_is_a_fault(notebook: Not
     assert 'limit: got "x", expected integer' in text
 
 
+def test_classes_of_one_name_are_told_apart(notebook: Notebook) -> None:
+    other = type("Frame", (), {"__module__": "elsewhere"})
+    notebook.variables["other"] = other()
+    assert f"it holds an elsewhere.Frame, not a {__name__}.Frame; these" in refusal(Signature(tool), {"frame": "other"})
+    notebook.variables["again"] = type("Frame", (), {"__module__": __name__})()
+    text = refusal(Signature(tool), {"frame": "again"})
+    assert f"its class {__name__}.Frame was defined anew after the tool was made: make the tool anew" in text
+
+
 def test_that_no_variable_fits_is_said(notebook: Notebook) -> None:
     del notebook.variables["frame"]
     assert "(no variable named 'frame'; no variable holds a Frame)" in refusal(Signature(tool), {"frame": "frame"})

@@ -99,11 +99,16 @@ def show_log(session: Session, command: Command) -> None:
     path = command.option("--jsonl", session.evaluate)
     if path is None:
         most = MAX_CALLS if last is None else len(hits)
-        session.show(render.log_table(hits, of=len(log), gone=log.told, most=max(most, 1)))
+        session.show(render.log_table(hits, of=len(log), gone=_gone(session), most=max(most, 1)))
         return
     with mistakes():
         atomic.replace(os.path.expanduser(path), jsonl(hits).encode())  # noqa: PTH111 - no error without a home
     session.say(f"{count(len(hits), 'call')} written to {path}, one a line.")
+
+
+def _gone(session: Session) -> str:
+    """What the log and the results behind it no longer hold."""
+    return "; ".join(each for each in (session.toolkit.log.told, session.toolkit.results.told) if each)
 
 
 def _keep(session: Session, command: Command, path: str | None) -> None:

@@ -32,7 +32,8 @@ def is_public(name: str, value: object) -> bool:
     if name.startswith("_") or name in _IPYTHONS_OWN or isinstance(value, ModuleType):
         return False
     home = getattr(value if callable(value) else type(value), "__module__", None)
-    return (name, home) not in _OURS
+    # What hints are written with is imported, and no value.
+    return (name, home) not in _OURS and home != "typing"
 
 
 def public(variables: Mapping[str, Any]) -> dict[str, Any]:

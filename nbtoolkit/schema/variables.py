@@ -161,7 +161,13 @@ class Variable:
     def _validate(self, value: Any, info: core_schema.ValidationInfo) -> Any:
         found = self._find(value)
         if not self._fits(found):
-            raise _fault(f"it holds {_a(type_name(type(found)))}, not {_a(type_name(self.kind))}{self._hint()}")
+            held, wanted = type_name(type(found)), type_name(self.kind)
+            if held == wanted:
+                # pandas' and polars' DataFrame have one name.
+                held, wanted = (f"{getattr(each, '__module__', '?')}.{held}" for each in (type(found), self.kind))
+            if held == wanted:
+                raise _fault(f"its class {held} was defined anew after the tool was made: make the tool anew as well")
+            raise _fault(f"it holds {_a(held)}, not {_a(wanted)}{self._hint()}")
         if isinstance(info.context, list):
             info.context.append(found)
         return found

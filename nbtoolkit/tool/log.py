@@ -221,6 +221,9 @@ class CallLog:
             old.close()
         return self.journal
 
+    def __repr__(self) -> str:
+        return f"CallLog({len(self):,} call{'s' if len(self) != 1 else ''})"
+
     @property
     def told(self) -> str:
         """That older calls were let go, and where the bound lies; empty where all are held."""
@@ -332,6 +335,16 @@ class Results:
         self._maxlen = maxlen
         self._max_bytes = max_bytes
         self.size = 0
+        #: How many went to make room.
+        self.gone = 0
+
+    @property
+    def told(self) -> str:
+        """What became of the results that are kept no more; empty while all are."""
+        if not self.gone:
+            return ""
+        most = f"{self._maxlen:,} at most, and {self._max_bytes / 1e9:g} GB"
+        return f"the results of the first {self.gone:,} went to make room: kept are {most}"
 
     def keep(self, number: int, value: object) -> None:
         """Hold the value of one call."""
@@ -343,6 +356,7 @@ class Results:
         self.size += size
         while len(held) > self._maxlen or (self.size > self._max_bytes and len(held) > 1):
             self.size -= held.popitem(last=False)[1][1]
+            self.gone += 1
 
     def clear(self) -> None:
         """Let all values go."""
@@ -362,11 +376,23 @@ class Results:
         try:
             return self._held[number][0]
         except KeyError:
-            held = ", ".join(map(str, self._held)) or "none"
-            raise KeyError(f"no result is kept for call {number!r}; kept are {held}") from None
+            held = _runs(sorted(self._held)) or "none"
+            why = f" ({self.told})" if self.gone else ""
+            raise KeyError(f"no result is kept for call {number!r}; kept are {held}{why}") from None
 
     def __repr__(self) -> str:
         return "Results(" + ", ".join(f"{n}: {type(v).__name__}" for n, (v, _) in self._held.items()) + ")"
+
+
+def _runs(numbers: list[int]) -> str:
+    """``1 to 3, 7``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join(" to ".join(map(str, run)) for run in runs)
 
 
 _SMALL = frozenset({bool, int, float, type(None)})

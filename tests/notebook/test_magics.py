@@ -188,6 +188,16 @@ def test_a_slip_in_a_cell_of_functions_is_told_with_its_place_and_without_frames
     ]
 
 
+def test_that_results_went_to_make_room_is_said_in_the_log(desk: Desk) -> None:
+    desk.toolkit.results._maxlen = 2
+    for n in range(4):
+        desk.ok(f"%toolkit call add a={n}")
+    assert desk.ok("%toolkit log").text.splitlines()[0] == (
+        "4 calls (the results of the first 2 went to make room: kept are 2 at most, and 2 GB)"
+    )
+    assert desk.ok("toolkit.results[4]").result == 4
+
+
 def test_a_text_from_an_f_string_arrives_with_its_values(desk: Desk) -> None:
     desk.ok("for i in range(2):\n    get_ipython().run_line_magic('toolkit', f'call echo text=\"no {i}\"')")
     assert [request.tool_input["text"] for request in desk.asked] == ["no 0", "no 1"]

@@ -28,6 +28,21 @@ def test_the_oldest_values_go_when_there_are_too_many() -> None:
     for number in (1, 2, 3):
         results.keep(number, "x")
     assert list(results) == [2, 3]
+    assert results.told == "the results of the first 1 went to make room: kept are 2 at most, and 2 GB"
+    with pytest.raises(
+        KeyError, match=r"no result is kept for call 1; kept are 2 to 3 \(the results of the first 1 went"
+    ):
+        results[1]
+
+
+def test_many_kept_results_are_named_as_runs() -> None:
+    results = Results()
+    assert results.told == ""
+    for number in (1, 2, 3, 7, 9, 10):
+        results.keep(number, "x")
+    with pytest.raises(KeyError, match="kept are 1 to 3, 7, 9 to 10'"):
+        results[4]
+    assert repr(CallLog()) == "CallLog(0 calls)"
 
 
 @pytest.mark.parametrize(

@@ -285,11 +285,25 @@ class LogPage:
             if more > 0
             else ""
         )
+        log, results = self._panel.toolkit.log, self._panel.toolkit.results
+        for told in (log.told, results.told):
+            said += f'<div class="nbtk-note">{visible(told[:1].upper() + told[1:])}.</div>' if told else ""
+        if len(results):
+            kept = f"{count(len(results), 'result')} kept for later cells, {_size(results.size)}: toolkit.results[N]."
+            said += f'<div class="nbtk-note">{kept}</div>'
         nothing = soft("No calls yet." if not len(self._panel.toolkit.log) else "No call is like that.")
         _set(self._table, table(head, rows, "nbtk-log") + said if rows else nothing)
 
     def close(self) -> None:
         """Nothing was opened."""
+
+
+def _size(number: int) -> str:
+    """Bytes as a person reads them."""
+    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= of:
+            return f"{number / of:.1f} {unit}"
+    return count(number, "byte")
 
 
 def _call(entry: LogEntry) -> list[str]:

@@ -110,7 +110,7 @@ class ToolsPage:
         self._rows = []
         for group, tool, is_on in listed:
             said = badge(toolkit, group, tool) if is_on else Badge("off", "turned off here")
-            words = (tool.name, group.name, tool.origin, said.word, does(tool), summary(tool))
+            words = (tool.name, group.name, tool.origin, said.word, does(tool), summary(tool, str))
             self._rows.append(Row(group, tool, said, is_on, "\n".join(words).casefold()))
         self._filter.placeholder = f"Filter {count(len(self._rows), 'tool')}"
         self._list()
