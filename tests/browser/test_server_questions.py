@@ -20,15 +20,17 @@ if TYPE_CHECKING:
     from tests.browser.lab import NotebookPage
 
 TESTS = Path(__file__).parents[1]
-# The program that the document starts, in the kernel's folder.
+# The programs that the documents start, in the kernel's folder.
 SETUP = f"""
 %load_ext nbtoolkit
 import json, os, pathlib
-program = pathlib.Path("bin", "mcp-server-filesystem").absolute()
-program.parent.mkdir(exist_ok=True)
-program.write_text("#!/bin/sh\\nexec {sys.executable} -S {TESTS / "mcp" / "servers" / "plain.py"}\\n")
-program.chmod(0o755)
+for name in ("mcp-server-filesystem", "npx"):
+    program = pathlib.Path("bin", name).absolute()
+    program.parent.mkdir(exist_ok=True)
+    program.write_text("#!/bin/sh\\nexec {sys.executable} -S {TESTS / "mcp" / "servers" / "plain.py"}\\n")
+    program.chmod(0o755)
 os.environ["PATH"] = f"{{program.parent}}:{{os.environ['PATH']}}"
+os.environ["AMAP_API_KEY"] = "k3y"
 """
 ASK = """
 FORM = {
@@ -54,15 +56,20 @@ print((await ask(params=link)).content[0].text)
 def block(name: str, url: str = "", then: str = "") -> str:
     """A code block of the documents, as it stands there but for the import and where the server is."""
     code = (TESTS / "seeds" / f"{name}.txt").read_text("utf-8").replace("agentscope", "nbtoolkit")
-    return re.sub(r"https?://[^/\"]+(?=/mcp)", url, code) + then
+    return re.sub(r"https?://[^/\"]+(?=/mcp|/sse)", url, code) + then
 
 
 def button(page: NotebookPage, cell: int, name: str) -> Locator:
     return page.output(cell).get_by_role("button", name=re.compile(rf"^{name}\s")).locator("visible=true")
 
 
+def used(then: str) -> str:
+    """What is done with a block's toolkit where nobody is to be asked."""
+    return f'\ntoolkit.mode = "bypass"\n{then}'
+
+
 def test_a_documents_servers_are_used_and_what_one_asks_is_answered(open_notebook: OpenNotebook) -> None:
-    with serving(build().streamable_http_app()) as web:
+    with serving(build().streamable_http_app()) as web, serving(build().sse_app()) as sse:
         page = open_notebook(
             [
                 SETUP,
@@ -74,6 +81,11 @@ def test_a_documents_servers_are_used_and_what_one_asks_is_answered(open_noteboo
                 block("mcp_progress", web.url, '\nawait toolkit.call("mcp__reports__count")'),
                 ASK,
                 LINK,
+                block("stateful_stdio", then=used('toolkit.call_sync("mcp__filesystem__echo", text="by run")')),
+                block("mcp_http_stateless", web.url),
+                block("mcp_runtime_headers", then=used('await toolkit.call("mcp__search__echo", text="anew")')),
+                block("mcp_enable_tools", web.url, "\nprint([tool.name for tool in await client.list_tools()])"),
+                block("stateless_http", sse.url, used('toolkit.call_sync("mcp__amap__echo", text="by events")')),
             ]
         )
         for cell, clicks in enumerate(([], ["Allow once"], ["Allow once"], ["Allow once"])):
@@ -83,7 +95,13 @@ def test_a_documents_servers_are_used_and_what_one_asks_is_answered(open_noteboo
             page.wait_done(cell)
         for cell, said in ((1, "1"), (2, "sunny"), (3, "counted")):
             assert said in page.text(cell)
-        assert set(web.headers("POST", "authorization")) >= {"Bearer xxx"}
+        for cell, said in ((6, "by run"), (7, ""), (8, "anew"), (9, "no tool 'web_search'"), (10, "by events")):
+            page.run_cell(cell)
+            page.wait_done(cell)
+            assert said in page.text(cell)
+        assert set(web.headers("POST", "authorization")) >= {"Bearer xxx", "Bearer new-token"}
+        errors = [each for cell in range(11) for each in page.outputs(cell) if each["output_type"] == "error"]
+        assert errors == []
     page.run_cell(4)
     card, send = page.output(4), button(page, 4, "Send")
     expect(send).to_be_visible()
