@@ -11,7 +11,7 @@ from nbtoolkit.tool import diffs, disk, files
 from nbtoolkit.tool.disk import FileChange, FileFault
 from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
-from nbtoolkit.tool.texts import decode
+from nbtoolkit.tool.texts import decode, visible
 
 if TYPE_CHECKING:
     from nbtoolkit.state import AgentState
@@ -79,13 +79,13 @@ class Edit(FileTool):
             old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
         count = text.text.count(old)
         if not count:
-            raise FileFault(f"old_string is not in {path!r}.{_nearest(old, text.text)}")
+            raise FileFault(f"old_string is not in {path!r}.{_nearest(old, visible(text.text))}")
         if count > 1 and not replace_all:
             raise FileFault(
                 f"old_string is in {path!r} {count} times. Give more of the text around the one that is meant, or set replace_all."
             )
         after = text.text.replace(old, new)
-        diff = diffs.unified(text.text, after, os.path.basename(path))  # noqa: PTH119
+        diff = diffs.unified(visible(text.text), visible(after), os.path.basename(path))  # noqa: PTH119
         return FileChange(path, before, text.encoded(after), *diff), count
 
     async def call(

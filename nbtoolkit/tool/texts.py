@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from nbtoolkit.tool.faults import FileFault
 
-__all__ = ["SAMPLE", "Text", "decode", "encoding_of"]
+__all__ = ["SAMPLE", "Text", "decode", "encoding_of", "visible"]
 
 # What charset detection looks at.
 SAMPLE = 256 * 1024
@@ -17,7 +18,10 @@ _BOMS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
-_COMMON = ("cp1252", "latin_1", "iso8859_15")
+# What stands alone between ASCII letters in Western European text: letters and typographic signs of cp1252.
+_WESTERN = re.compile(rb"[\x80\x82\x84\x85\x8b\x8c\x91-\x97\x99\x9b\x9c\xa0-\xff]+\Z")
+_HIGH = re.compile(rb"[\x80-\xff]+")
+_STRAY = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +32,15 @@ class Text:
     encoding: str
     bom: bytes
     newline: str
+    strays: bool = False
+    """Whether bytes in it belong to no character; they stand in ``text`` as Python's surrogate escapes."""
 
     def encoded(self, text: str) -> bytes:
         """Other text in the same clothes; a FileFault where the encoding has no such character."""
         if self.newline != "\n":
             text = text.replace("\r\n", "\n").replace("\n", self.newline)
         try:
-            return self.bom + text.encode(self.encoding)
+            return self.bom + text.encode(self.encoding, "surrogateescape" if self.strays else "strict")
         except UnicodeEncodeError as fault:
             odd = text[fault.start : fault.end]
             raise FileFault(
@@ -48,24 +54,40 @@ def encoding_of(sample: bytes) -> tuple[str, bytes] | None:
         if sample.startswith(bom):
             return encoding, bom
     if b"\x00" in sample[:8192]:
-        return None
+        return _wide(sample[:8192])
     try:
         sample.decode("utf-8")
     except UnicodeDecodeError as fault:
         # A sample may end within a character.
         if fault.start < len(sample) - 4 or len(sample) < SAMPLE:
-            from charset_normalizer import from_bytes
-
-            matches = from_bytes(sample[:SAMPLE], explain=False)
-            best = matches.best()
-            if best is None:
-                return None
-            # Short texts look alike in many encodings; the common one is the better guess.
-            common = next(
-                (each for each in matches if each.encoding in _COMMON and each.chaos <= best.chaos + 0.02), best
-            )
-            return common.encoding, b""
+            found = _other(sample, fault.start)
+            return None if found is None else (found, b"")
     return "utf-8", b""
+
+
+def _wide(sample: bytes) -> tuple[str, bytes] | None:
+    """Text of two bytes each without a mark: every second byte is NUL, and no other."""
+    first, second = sample[::2].count(0), sample[1::2].count(0)
+    for many, none, encoding in ((second, first, "utf-16-le"), (first, second, "utf-16-be")):
+        if not none and many > len(sample) // 4:
+            return encoding, b""
+    return None
+
+
+def _other(data: bytes, at: int) -> str | None:
+    """The encoding of what isn't UTF-8 as a whole, judged around the first byte that says so."""
+    sample = data[max(0, at - SAMPLE // 2) : at + SAMPLE // 2]
+    strays = len(_STRAY.findall(text := sample.decode("utf-8", "surrogateescape")))
+    if sum(char > "\x7f" for char in text) - strays >= strays:
+        # Characters that only UTF-8 makes, and some bytes astray among them.
+        return "utf-8"
+    runs = _HIGH.findall(sample)
+    if sum(map(len, runs)) <= 1.5 * len(runs) and all(map(_WESTERN.match, runs)):
+        return "cp1252" if not {0x81, 0x8D, 0x8F, 0x90, 0x9D} & set(data) else "latin_1"
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(sample, explain=False).best()
+    return None if best is None else best.encoding
 
 
 def decode(data: bytes) -> Text:
@@ -74,11 +96,20 @@ def decode(data: bytes) -> Text:
     if found is None:
         raise FileFault("it is no text: it holds binary data.")
     encoding, bom = found
+    strays = False
     try:
-        text = data[len(bom) :].decode(encoding)
+        text = data[len(bom) :].decode(encoding, "surrogateescape" if encoding == "utf-8" else "strict")
+        strays = encoding == "utf-8" and _STRAY.search(text) is not None
     except (UnicodeDecodeError, LookupError):
-        raise FileFault(f"it looks like {encoding} text but isn't, so it can't be edited safely.") from None
+        raise FileFault(
+            f"it looks like {encoding} text but isn't, so it can't be edited safely. Convert it to UTF-8 first, or change it with a program."
+        ) from None
     windows = text.count("\r\n")
     # A file of mixed line ends keeps each: only one that has nothing else is turned into plain lines.
     newline = "\r\n" if windows and windows == text.count("\n") else "\n"
-    return Text(text.replace("\r\n", "\n") if newline == "\r\n" else text, encoding, bom, newline)
+    return Text(text.replace("\r\n", "\n") if newline == "\r\n" else text, encoding, bom, newline, strays)
+
+
+def visible(text: str) -> str:
+    """Text that anybody can be shown: bytes that belong to no character as the sign for that."""
+    return _STRAY.sub("\ufffd", text)

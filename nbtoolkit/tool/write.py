@@ -12,7 +12,7 @@ from nbtoolkit.tool.disk import FileChange
 from nbtoolkit.tool.faults import FileFault, shown
 from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
-from nbtoolkit.tool.texts import Text, decode
+from nbtoolkit.tool.texts import Text, decode, visible
 
 if TYPE_CHECKING:
     from nbtoolkit.state import AgentState
@@ -72,7 +72,7 @@ class Write(FileTool):
         except FileFault:
             old = Text("", "utf-8", b"", "\n")
         after = old.encoded(content) if old.text else _encode(content)
-        return FileChange(path, before, after, *diffs.unified(old.text, content, name))
+        return FileChange(path, before, after, *diffs.unified(visible(old.text), content, name))
 
     async def call(self, file_path: str, content: str, _agent_state: AgentState | None = None) -> ToolChunk:
         """Write the file."""

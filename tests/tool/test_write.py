@@ -110,6 +110,49 @@ def test_line_ends_marks_encodings_and_the_last_newline_survive(tmp_path: Path, 
     assert path.read_bytes() == after
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("utf-8", "größe 日本 one"),
+        ("utf-16", "größe one"),
+        ("utf-16-be", "größe one and two"),
+        ("utf-32", "größe one"),
+        ("cp1252", "Größe “quoted” – one €5, schöne Straße über Äpfel"),
+        ("latin-1", "größe übermäßig one schön und gut, Straße, Äpfel"),
+        ("gb18030", "这是一个中文文件，用来测试编码检测。one 第二句话也在这里。"),
+        ("shift_jis", "日本語のテキストです。これは長い文章です。one"),
+        ("cp1251", "Это русский текст для проверки кодировки one вторая строка здесь"),
+    ],
+)
+def test_text_is_read_and_edited_in_its_own_encoding(
+    tmp_path: Path, state: AgentState, encoding: str, words: str, newline: str
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(f"{words}{newline}end{newline}".encode(encoding))
+    assert words in text(call(Read(), path, state))
+    assert call(Edit(), path, state, old_string="one", new_string="two").state is ToolResultState.SUCCESS
+    assert path.read_bytes() == f"{words.replace('one', 'two', 1)}{newline}end{newline}".encode(encoding)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "gut schön\n".encode() + "schön one\n".encode("latin-1"),
+        b"x" * 300_000 + "\né one\n".encode("latin-1"),
+        b"a\rone\rb\r",
+        b"a\r\none\nb\r\n",
+    ],
+)
+def test_what_is_mixed_stays_as_mixed_as_it_was_beside_the_change(tmp_path: Path, before: bytes) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(before)
+    chunk = call(Edit(), path, old_string="one", new_string="two")
+    assert chunk.state is ToolResultState.SUCCESS
+    assert path.read_bytes() == before.replace(b"one", b"two")
+    chunk.metadata["diff"].encode()
+
+
 def test_a_character_that_the_encoding_hasnt_is_an_error_and_nothing_is_written(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     before = "naïve café, déjà vu, crème brûlée\n".encode("cp1252")
