@@ -108,8 +108,10 @@ _WIDE = (
 _SIZES = """factor => {
   for (const name of ['ui-font-size0', 'ui-font-size1', 'ui-font-size2', 'ui-font-size3', 'code-font-size',
                       'content-font-size1', 'widgets-font-size']) {
-    const now = parseFloat(getComputedStyle(document.body).getPropertyValue(`--jp-${name}`)) || 13;
-    document.body.style.setProperty(`--jp-${name}`, `${now * factor}px`);
+    document.body.style.removeProperty(`--jp-${name}`);
+    const now = getComputedStyle(document.body).getPropertyValue(`--jp-${name}`).trim() || '13px';
+    // Those in em follow the others by themselves.
+    if (factor !== 1 && now.endsWith('px')) document.body.style.setProperty(`--jp-${name}`, `${parseFloat(now) * factor}px`);
   }
 }"""
 
@@ -133,5 +135,5 @@ def too_wide(page: NotebookPage, where: str) -> list[str]:
 
 
 def enlarge_text(page: NotebookPage, factor: float) -> None:
-    """Make all text larger, by Jupyter's own sizes, as its settings do."""
+    """Make all text larger than it was at first, by Jupyter's own sizes, as its settings do."""
     page.page.evaluate(_SIZES, factor)

@@ -138,7 +138,7 @@ def it_fits_narrow_and_wide_and_with_text_of_twice_the_size(page: NotebookPage) 
     assert too_wide(page, CARDS) == []
     assert cut_off(page, CARDS) == []
     page.screenshot(f"cards-{page.front_end}-large", page.output(1))
-    enlarge_text(page, 0.5)
+    enlarge_text(page, 1)
 
 
 def a_screen_reader_finds_its_way(page: NotebookPage) -> None:

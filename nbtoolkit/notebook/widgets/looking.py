@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["LOOKING"]
 
 _LIVE = """
-.nbtk .nbtk-style{display:none}
 .nbtk .nbtk-live-bar{padding:8px 12px;gap:4px 16px;align-items:flex-start;flex-flow:row nowrap}
 .nbtk .nbtk-live-said{flex:1 1 auto;width:auto;min-width:0}
 .nbtk .nbtk-live-state{flex-flow:row wrap;gap:0;color:var(--nbtk-soft)}

@@ -21,6 +21,7 @@ _FRAME = """
  font-size:var(--jp-ui-font-size1,13px);color:var(--nbtk-ink);max-width:960px;width:100%;box-sizing:border-box;
  overflow:visible;container-type:inline-size}
 .nbtk *{box-sizing:border-box}
+.nbtk .nbtk-style.widget-html{display:none}
 .nbtk.jupyter-widgets,.nbtk .jupyter-widgets{margin:0}
 .nbtk .widget-box{overflow:visible;min-width:0}
 .nbtk .widget-html,.nbtk .widget-html-content{height:auto;line-height:1.5;min-width:0;width:100%;align-self:stretch}

@@ -38,7 +38,9 @@ class Tray:
         #: The root widget.
         self.view: Any = None
         self._first = self._line()
-        self._head = kit.html(SHEET + self._said())
+        # By itself: what is sent anew with each answer is the words alone, and nothing loses its looks meanwhile.
+        style = kit.html(SHEET, "nbtk-style")
+        self._head = kit.html(self._said())
         label = self._label()
         # Room for the longest that it will say, so that its neighbours never move.
         width = f"{min(15, max(9, (len(label) + 7) * 0.56)):.0f}em"
@@ -48,7 +50,7 @@ class Tray:
         self._allow = kit.button(f"Allow {label}", self._names(), width, lambda: self._answer(Approval.allow()))
         self._deny = kit.button(f"Deny {label}", self._names(), width, lambda: self._answer(Approval.deny()))
         self._all = kit.box("nbtk-all", [self._take, self._allow, self._deny], row=True)
-        bar = kit.box("nbtk-tray-bar", [self._head, self._all], row=True)
+        bar = kit.box("nbtk-tray-bar", [style, self._head, self._all], row=True)
         self.view = kit.root("nbtk nbtk-card nbtk-tray nbtk-pending", [bar, *(card.view for card in cards)])
         self._bar = bar
         for card in cards:
@@ -117,7 +119,7 @@ class Tray:
             return
         self._these = [card for card in self._these if card.waits]
         self._late = [card for card in self._late if card.waits]
-        self._head.value = SHEET + self._said()
+        self._head.value = self._said()
         _show(self._take, on=bool(self._late))
         if len(self._these) > 1:
             for button, verb in ((self._allow, "Allow"), (self._deny, "Deny")):
