@@ -201,7 +201,10 @@ def undo(session: Session, command: Command) -> None:
     with mistakes():
         value = session.toolkit.results[number]
         if not isinstance(value, FileChange):
-            raise CommandError(f"call {number} changed no file by Write or Edit, so there is nothing to take back")
+            raise CommandError(
+                f"call {number} changed no file by Write or Edit, so there is nothing to take back; "
+                "what a command or a function did is out of reach"
+            )
         try:
             said = value.undo()
         except FileFault as fault:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import hashlib
 import os
 import secrets
 import stat
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from nbtoolkit import atomic
@@ -196,18 +196,32 @@ class FileChange:
 
     def undo(self) -> str:
         """Put the file back as it was; a FileFault where somebody changed it since."""
+        folder, file = os.path.split(self.path)
+        name = repr(_from_here(self.path))
         try:
-            now: bytes | None = Path(self.path).read_bytes()
+            with held(folder) as holder:
+                now = _content(file, holder)
+                if now == self.before and self.before != self.after:
+                    raise FileFault(f"{name} is as it was before that call, so there is nothing to take back.")
+                if now is None:
+                    raise FileFault(f"{name} is gone, so there is nothing to take back.")
+                if now != self.after:
+                    raise FileFault(
+                        f"{name} has changed since that call, so taking the call back would lose the later change."
+                    )
+                if self.before is None:
+                    os.unlink(_at(file, holder), dir_fd=holder.descriptor)
         except FileNotFoundError:
-            now = None
-        if now != self.after:
-            raise FileFault(
-                f"{_from_here(self.path)!r} has changed since that call, so taking the call back would lose the later change."
-            )
+            raise FileFault(f"{name} is gone, so there is nothing to take back.") from None
+        except OSError as fault:
+            if fault.errno in (errno.ELOOP, errno.EISDIR, errno.ENOTDIR):
+                raise FileFault(
+                    f"{name} is no longer the file that the call wrote, so nothing was taken back."
+                ) from None
+            raise of_system(self.path, "taken back", fault) from None
         if self.before is not None:
             replace_file(self.path, self.before, expected=self.after)
             return f"restored {_from_here(self.path)}"
-        os.unlink(self.path)  # noqa: PTH108
         _unmake(self.folders)
         return f"removed {_from_here(self.path)}, which the call had made"
 

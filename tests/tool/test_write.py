@@ -242,6 +242,56 @@ def test_undo_takes_back_what_one_call_did(tmp_path: Path, monkeypatch: pytest.M
     assert not path.exists()
 
 
+def test_undo_touches_nothing_but_the_file_that_the_call_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "folder" / "a.txt"
+
+    def written() -> FileChange:
+        value = call(Write(), path, content="x").value
+        assert isinstance(value, FileChange)
+        return value
+
+    change = written()
+    assert change.undo() == "removed folder/a.txt, which the call had made"
+    with pytest.raises(FileFault, match="nothing to take back"):
+        change.undo()
+    change = written()
+    path.unlink()
+    (tmp_path / "other").write_text("x")
+    path.symlink_to(tmp_path / "other")
+    with pytest.raises(FileFault, match="no longer the file that the call wrote"):
+        change.undo()
+    assert path.is_symlink()
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(FileFault, match="no longer the file that the call wrote"):
+        change.undo()
+    path.rmdir()
+    change = written()
+    (tmp_path / "folder").rename(tmp_path / "moved")
+    (tmp_path / "folder").symlink_to("moved")
+    with pytest.raises(FileFault, match="became a link"):
+        change.undo()
+    assert (tmp_path / "moved" / "a.txt").read_text() == "x"
+
+
+def test_undo_gives_content_mode_and_link_back_exactly(tmp_path: Path) -> None:
+    path = tmp_path / "run.sh"
+    before = "naïve\r\none".encode("utf-16")
+    path.write_bytes(before)
+    path.chmod(0o751)
+    (tmp_path / "link").symlink_to("run.sh")
+    change = call(Edit(), tmp_path / "link", old_string="one", new_string="two").value
+    assert isinstance(change, FileChange)
+    assert path.read_bytes() != before
+    change.undo()
+    assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o751
+    assert (tmp_path / "link").is_symlink()
+    with pytest.raises(FileFault, match="as it was before that call"):
+        change.undo()
+
+
 def test_what_a_call_would_do_is_shown_without_doing_it(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("one\n")
