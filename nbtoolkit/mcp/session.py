@@ -74,7 +74,7 @@ class Session:
         self.answers = Answers()
         self.process: ServerProcess | None = None
         self.client: mcp.Client | None = None
-        self.opened_at = time.time()
+        self.opened_at = time.monotonic()
         self.error: BaseException | None = None
         self.closing = False
         self._over = asyncio.Event()

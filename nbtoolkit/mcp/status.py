@@ -76,7 +76,7 @@ def status_of(connection: Connection) -> ServerStatus:
             "title": (info.title or info.name) if info is not None else None,
             "version": info.version if info is not None else None,
             "instructions": client.instructions,
-            "uptime": time.time() - session.opened_at,
+            "uptime": time.monotonic() - session.opened_at,
         }
     process = session.process if session is not None else None
     return ServerStatus(
