@@ -116,7 +116,7 @@ class ServerProcess:
     async def streams(self) -> AsyncIterator[Any]:
         """Start the process and give the SDK's pair of message streams."""
         process = await self._start()
-        listening = asyncio.gather(self._listen(process), self._until_deaf())
+        listening = [asyncio.create_task(self._listen(process)), asyncio.create_task(self._until_deaf())]
         try:
             outgoing = _Outgoing(self, process)
             self.calls = Calls(outgoing.write, outgoing.write_now)
@@ -132,7 +132,8 @@ class ServerProcess:
                 if not ending.done():
                     ending.cancel()
                     self.signal(signal.SIGKILL)
-                listening.cancel()
+                for task in listening:
+                    task.cancel()
 
     async def _start(self) -> asyncio.subprocess.Process:
         command = find_command(self.config)

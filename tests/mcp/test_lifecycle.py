@@ -297,6 +297,13 @@ def test_an_interrupt_of_the_process_group_does_not_reach_the_server() -> None:
     asyncio.run(scenario())
 
 
+async def killed(client: MCPClient) -> None:
+    while (pid := client.status().pid) is None:
+        # It died just now, or is on its way.
+        await use(client, "echo", text="x")
+    os.kill(pid, signal.SIGKILL)
+
+
 def test_calls_from_everywhere_and_a_server_that_is_killed_leave_no_descriptor_task_or_process(tmp_path: Path) -> None:
     """A slice of a long run: 2,000 calls, with the server killed 20 times."""
     file = tmp_path / "pids"
@@ -306,7 +313,7 @@ def test_calls_from_everywhere_and_a_server_that_is_killed_leave_no_descriptor_t
             for number in range(2):
                 calls = asyncio.gather(*(use(client, "echo", text="x" * 999) for _ in range(20)))
                 if number % 2:
-                    os.kill(client.status().pid or 0, signal.SIGKILL)
+                    await killed(client)
                     # Each has its answer or the reason; the next call starts the server again.
                     assert {said(chunk) == "x" * 999 or "SIGKILL" in said(chunk) for chunk in await calls} == {True}
                 else:
