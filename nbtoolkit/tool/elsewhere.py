@@ -76,7 +76,7 @@ class Source:
     @property
     def can_renew(self) -> bool:
         """Whether another one can be made."""
-        return not hasattr(self._given, "submit")
+        return isinstance(self._given, type) or not hasattr(self._given, "submit")
 
     def get(self) -> Any:
         """The executor."""
