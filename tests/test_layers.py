@@ -18,7 +18,7 @@ LAYERS: list[set[str]] = [
     {"permission.rule", "permission.conditions"},
     {"message"},
     {"state"},
-    {"schema", "permission", "tool.base", "tool.result", "tool.content", "tool.progress"},
+    {"schema", "permission", "tool.base", "tool.result", "tool.content", "tool.options", "tool.progress"},
     {
         "tool.process",
         "tool.children",
@@ -30,6 +30,7 @@ LAYERS: list[set[str]] = [
         "tool.files",
         "tool.documents",
         "tool.globbing",
+        "tool.engine",
         "tool.engine_ripgrep",
         "tool.engine_python",
     },

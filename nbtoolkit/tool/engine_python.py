@@ -7,14 +7,14 @@ import re
 from typing import TYPE_CHECKING
 
 from nbtoolkit.tool import disk
-from nbtoolkit.tool.engine_ripgrep import LINE_BREAK, base_glob, no_expression
+from nbtoolkit.tool.engine import LINE_BREAK, base_glob, no_expression
 from nbtoolkit.tool.faults import FileFault
 from nbtoolkit.tool.globbing import IgnoreFile, glob_expression, ignored, name_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nbtoolkit.tool.engine_ripgrep import Found, Query, Stopper
+    from nbtoolkit.tool.engine import Found, Query, Stopper
 
 __all__ = ["PythonEngine"]
 

@@ -9,103 +9,27 @@ import shutil
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Literal, Protocol
+from typing import IO, TYPE_CHECKING
 
 from nbtoolkit.tool import disk
+from nbtoolkit.tool.engine import LINE_BREAK, LONGEST, base_glob, no_expression
 from nbtoolkit.tool.faults import FileFault, of_system
 from nbtoolkit.tool.globbing import alternatives, glob_expression, name_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nbtoolkit.permission.sensitive import Places
+    from nbtoolkit.tool.engine import Engine, Found, Query, Stopper
 
-__all__ = ["Engine", "Found", "Query", "RipgrepEngine", "Stopper", "base_glob", "engine", "no_expression", "ripgrep"]
+__all__ = ["RipgrepEngine", "engine", "ripgrep"]
 
 # More output than this is nothing that anybody reads; the search ends there.
 LARGEST_OUTPUT = 64 * 1024 * 1024
-LONGEST = 120.0
 READ_SIZE = 1 << 16
 # Of what the program says beside its output: enough for any fault, or for every path that it passes over.
 LARGEST_TALK = 100_000
 LARGEST_TRACE = 16 * 1024 * 1024
-
-Mode = Literal["files_with_matches", "content", "count"]
-Found = list[tuple[str, list[str]]]
-
-
-class Stopper:
-    """Tells a search in a thread to end."""
-
-    def __init__(self) -> None:
-        self.stopped = False
-        self.ended: str | None = None
-        """Why the search ended before its end, where the engine did that by itself."""
-        self.skipped: list[str] | None = None
-        """The sensitive files that were come upon, where ``telling`` was set and nothing hid any."""
-        self.telling = False
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
-
-    def watch(self, process: subprocess.Popen[bytes]) -> None:
-        """End this process when told to stop."""
-        with self._lock:
-            self._process = process
-            if self.stopped:
-                process.kill()
-
-    def stop(self) -> None:
-        """End the search."""
-        with self._lock:
-            self.stopped = True
-            if self._process is not None and self._process.poll() is None:
-                self._process.kill()
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What to look for below ``root``; without a ``pattern`` the files themselves."""
-
-    root: str
-    places: Places
-    pattern: str = ""
-    only: str | None = None
-    glob: str | None = None
-    name_glob: str | None = None
-    type: str | None = None
-    depth: int | None = None
-    """How deep below ``root`` is looked; 1 is what lies in it."""
-    mode: Mode = "files_with_matches"
-    ignore_case: bool = False
-    numbers: bool = True
-    before: int = 0
-    after: int = 0
-    multiline: bool = False
-
-
-class Engine(Protocol):
-    """Finds files, and lines in them; names are relative to the root, with slashes."""
-
-    def files(self, query: Query, stopper: Stopper) -> Iterator[str]:
-        """All files that aren't ignored or sensitive, as they are found."""
-        ...
-
-    def grep(self, query: Query, stopper: Stopper) -> Found:
-        """For each file with a match its name and lines (each ``:number:text``), or its count."""
-        ...
-
-    def tells(self, query: Query) -> bool:
-        """Whether this search can say by the way which sensitive files it leaves out; a ``telling`` stopper makes it."""
-        ...
-
-    def skipped(self, query: Query, stopper: Stopper) -> list[str]:
-        """The sensitive files and folders that a search of this root leaves out, however deep they lie."""
-        ...
-
-
-LINE_BREAK = "the pattern holds a line break, which no line holds. Set multiline to true."
 
 
 @lru_cache(maxsize=1)
@@ -370,18 +294,6 @@ def _names(output: bytes) -> list[str]:
     return output.replace(b"\0./", b"\0").removeprefix(b"./").decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
-def base_glob(glob: str | None) -> str | None:
-    """``**/*.py`` is about names only."""
-    if glob is None:
-        return None
-    name = glob.rpartition("/")[2]
-    return (
-        name
-        if name and name != "**" and "{" not in glob.rpartition("/")[0] and glob.count("{") == name.count("{")
-        else None
-    )
-
-
 def _fault(said: str, query: Query) -> str:
     """What ripgrep complains of, in this tool's words."""
     lines = [line.strip().removeprefix("rg: ") for line in said.splitlines() if line.strip()]
@@ -397,14 +309,6 @@ def _fault(said: str, query: Query) -> str:
     if "regex exceeds size limit" in said or "too large" in said:
         return f"{query.pattern!r:.200} makes too large an expression. Give a smaller one: fewer repetitions, or plain text."
     return "the search can't run: " + " ".join(lines[:6])[:600]
-
-
-def no_expression(pattern: str, why: str) -> str:
-    """Why a pattern can't be searched for, and how text is."""
-    return (
-        f"{pattern!r:.200} is no regular expression: {why}. To look for the text itself, put a backslash before "
-        "each of \\ . + * ? ( ) | [ ] { } ^ $."
-    )
 
 
 def _by_file(output: bytes, query: Query) -> Found:

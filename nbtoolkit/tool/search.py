@@ -15,7 +15,8 @@ from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.path_subject import path_subject
 from nbtoolkit.permission.sensitive import inside, roots
 from nbtoolkit.tool import files
-from nbtoolkit.tool.engine_ripgrep import Found, Mode, Query, Stopper, engine
+from nbtoolkit.tool.engine import Query, Stopper
+from nbtoolkit.tool.engine_ripgrep import engine
 from nbtoolkit.tool.faults import FileFault, shown
 from nbtoolkit.tool.files import FileTool, here
 from nbtoolkit.tool.globbing import alternatives, glob_expression, name_filter
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.permission.path_subject import PathSubject
     from nbtoolkit.tool.base import ToolMiddlewareBase
+    from nbtoolkit.tool.engine import Found, Mode
 
 __all__ = ["Glob", "Grep"]
 

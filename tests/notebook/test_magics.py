@@ -382,7 +382,7 @@ def test_undo_takes_back_what_a_call_did_to_a_file(desk: Desk, tmp_path: Path) -
     assert (tmp_path / "note.txt").read_text() == "new"
     assert desk.ok("%toolkit undo 1").text.startswith("removed ")
     assert not (tmp_path / "note.txt").exists()
-    assert "has changed since that call" in desk.fault("%toolkit undo 1")
+    assert "nothing to take back" in desk.fault("%toolkit undo 1")
     desk.ok("%toolkit call add a=1")
     assert "changed no file by Write or Edit" in desk.fault("%toolkit undo 2")
     assert "no result is kept for call 9" in desk.fault("%toolkit undo 9")

@@ -364,7 +364,7 @@ def test_no_glob_brings_sensitive_files_back(tree: Path, glob: str) -> None:
 def test_a_file_that_was_declared_this_products_own_is_left_out(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nbtoolkit.permission import own_files
 
-    monkeypatch.setattr(own_files, "_protected", set())
+    monkeypatch.setattr(own_files, "_protected", type(own_files._protected)())
     monkeypatch.setattr(own_files, "_protected_names", set())
     tape = tree / "Src [1]" / "tape{}.jsonl"
     tape.parent.mkdir()

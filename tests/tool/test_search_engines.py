@@ -12,8 +12,9 @@ import pytest
 
 from nbtoolkit.message import TextBlock
 from nbtoolkit.tool import search
+from nbtoolkit.tool.engine import Engine
 from nbtoolkit.tool.engine_python import PythonEngine
-from nbtoolkit.tool.engine_ripgrep import Engine, RipgrepEngine, ripgrep
+from nbtoolkit.tool.engine_ripgrep import RipgrepEngine, ripgrep
 from nbtoolkit.tool.result import ToolChunk
 from nbtoolkit.tool.search import Glob, Grep
 
