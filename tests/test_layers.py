@@ -31,6 +31,7 @@ LAYERS: list[set[str]] = [
         "tool.documents",
         "tool.globbing",
         "tool.engine",
+        "tool.engine_matcher",
         "tool.engine_ripgrep",
         "tool.engine_python",
     },

@@ -31,7 +31,9 @@ class Budget:
 
     def __init__(self, calls: int | None = MAX_CALLS, seconds: float | None = None, tokens: int | None = None) -> None:
         for name, value in (("calls", calls), ("seconds", seconds), ("tokens", tokens)):
-            if value is not None and value < 0:
+            if isinstance(value, bool) or not isinstance(value, int | float | None):
+                raise TypeError(f"a budget of {name} must be a number or None, but is {value!r}")
+            if value is not None and not value >= 0:
                 raise ValueError(f"a budget of {value!r} {name} can't be; expected 0 or more, or None for no limit")
         self.max_calls, self.max_seconds, self.max_tokens = calls, seconds, tokens
         self.calls = 0

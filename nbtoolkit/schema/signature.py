@@ -34,7 +34,9 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 
 
 def check_name(name: str) -> str:
-    """Give a tool's name back if providers take it; else ValueError that proposes one."""
+    """Give a tool's name back if providers take it; else ValueError that proposes one, TypeError for no text."""
+    if not isinstance(name, str):
+        raise TypeError(f"a tool's name must be a text, but is {name!r}")
     if _NAME.match(name):
         return name
     proposed = re.sub(r"[^a-zA-Z0-9_-]+", "_", name).strip("_")[:64] or "tool"
@@ -65,6 +67,8 @@ class Signature:
     ) -> None:
         self.func = func
         self.name = check_name(_own_name(func) if name is None else name)
+        if description is not None and not isinstance(description, str):
+            raise DeveloperOrientedException(f"{self.name}: description must be a text, but is {description!r}.")
         self._description = description
         self._docstring: Docstring | None = None
         # A copy that refuses to change, as all schemas that are given out.
@@ -147,16 +151,23 @@ class Signature:
         return names
 
     def _check_given(self, given: Any) -> None:
+        from nbtoolkit.schema.spelling import near
+
         parameters = self._parameters
         if isinstance(given, dict):
             from nbtoolkit.schema.given import JSONSchemaValidator
+            from nbtoolkit.schema.spelling import schema_faults
 
             if given.get("type", "object") != "object":
                 raise DeveloperOrientedException(
                     f"{self.name}: input_schema must be of type object, as arguments have names; got {given['type']!r}."
                 )
+            if faults := schema_faults(given):
+                raise DeveloperOrientedException(f"{self.name}: input_schema can't be meant so: {'; '.join(faults)}.")
             self._schema_validator = JSONSchemaValidator(self.name, given, trusted=True)
-            names = list(given.get("required", ()))
+            # A hint that can't be read yet may have another name for its parameter.
+            shown = () if parameters.pending else given.get("properties", ())
+            names = list(dict.fromkeys([*shown, *given.get("required", ())]))
         elif isinstance(given, type) and issubclass(given, BaseModel):
             names = list(given.model_fields)
         else:
@@ -164,9 +175,17 @@ class Signature:
                 f"{self.name}: input_schema must be a dict or a pydantic model, got {given!r}."
             )
         taken = {parameter.name for parameter in parameters.visible}
+        if isinstance(given, dict):
+            from nbtoolkit.schema.fields import aliases_of, fields_of, key_of
+
+            fields = [(name, hint) for parameter in parameters.visible for name, hint, _ in fields_of(parameter)]
+            taken |= {key for name, hint in fields for key in (key_of(name, hint), *aliases_of(hint, name))}
         if not parameters.takes_any_keyword and (foreign := [name for name in names if name not in taken]):
+            told = [
+                f"{name!r}{f' (did you mean {meant!r}?)' if (meant := near(name, taken)) else ''}" for name in foreign
+            ]
             raise DeveloperOrientedException(
-                f"{self.name}: input_schema has {', '.join(map(repr, foreign))}, which the function doesn't take. "
+                f"{self.name}: input_schema has {', '.join(told)}, which the function doesn't take. "
                 "Rename them there or add **kwargs to the function."
             )
         if isinstance(given, type):

@@ -77,8 +77,15 @@ class ToolBase:
     _validator: JSONSchemaValidator | None = None
 
     def __init__(self, middlewares: list[ToolMiddlewareBase] | None = None) -> None:
-        self.middlewares = list(middlewares or [])
+        if middlewares is not None and not isinstance(middlewares, (list, tuple)):
+            raise DeveloperOrientedException(f"middlewares must be a list, but is {middlewares!r}; put it into one.")
+        self.middlewares = list(middlewares or ())
         for middleware in self.middlewares:
+            if isinstance(middleware, type) or not callable(getattr(middleware, "on_tool_call", None)):
+                made = f"; give one made of it: {middleware.__name__}()" if isinstance(middleware, type) else ""
+                raise DeveloperOrientedException(
+                    f"a middleware must be an object with an on_tool_call, but one is {middleware!r}{made}."
+                )
             if inspect.iscoroutinefunction(getattr(middleware, "on_tool_call", None)):
                 raise DeveloperOrientedException(_no_generator(middleware))
 
@@ -168,8 +175,17 @@ def check_definition(tool: ToolBase) -> None:
                 f"attribute of the class or in __init__{hint}."
             )
     from nbtoolkit.schema.signature import check_name
+    from nbtoolkit.tool.options import check_count, check_flags
 
     check_name(tool.name)
+    check_flags(
+        f"the tool {tool.name!r}",
+        is_concurrency_safe=tool.is_concurrency_safe,
+        is_read_only=tool.is_read_only,
+        is_state_injected=tool.is_state_injected,
+        is_external_tool=tool.is_external_tool,
+    )
+    check_count(f"max_result_chars of the tool {tool.name!r}", tool.max_result_chars)
     kind = tool.input_schema.get("type", "object")
     if kind != "object":
         raise TypeError(f"the input_schema of the tool {tool.name!r} must be of the type 'object', but is of {kind!r}")

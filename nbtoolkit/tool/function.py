@@ -20,6 +20,7 @@ from nbtoolkit.schema.signature import STATE_PARAMETER, Signature
 from nbtoolkit.schema.variables import stand_ins
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
 from nbtoolkit.tool.content import MAX_RESULT_CHARS, to_chunk
+from nbtoolkit.tool.options import check_count, check_flags
 from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.result import ToolChunk
 from nbtoolkit.tool.stream import Breath, Ended, Gathered, Puller
@@ -70,6 +71,19 @@ class FunctionTool(ToolBase):
         is_idempotent: bool = False,
     ) -> None:
         super().__init__(middlewares)
+        check_flags(
+            "a FunctionTool",
+            is_concurrency_safe=is_concurrency_safe,
+            is_read_only=is_read_only,
+            is_state_injected=is_state_injected,
+            thread=thread,
+            is_idempotent=is_idempotent,
+        )
+        check_count("max_result_chars", max_result_chars)
+        if thread and executor is not None:
+            raise DeveloperOrientedException(
+                "thread=True and an executor are two places for one function; leave one of them out."
+            )
         if permission is not None and not isinstance(permission, PermissionDecision):
             raise DeveloperOrientedException(
                 f"permission must be a PermissionDecision, got {permission!r}. Write, for example, "
@@ -401,6 +415,8 @@ def tool(
 
     def register(target: F) -> F:
         owner = hooks.get_toolkit() if toolkit is None else toolkit
+        if not hasattr(owner, "register"):
+            raise DeveloperOrientedException(f"toolkit must be a Toolkit, but is {owner!r}.")
         owner.register(FunctionTool(target, **options), group)
         return target
 

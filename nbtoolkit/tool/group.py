@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
 from nbtoolkit.tool.base import ToolBase
+from nbtoolkit.tool.options import check_text, listed
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class ToolGroup:
         skills_or_loaders: Sequence[str | Path | Skill | SkillLoaderBase] | None = None,
         mcps: Sequence[MCPClient] | None = None,
     ) -> None:
+        check_text("a tool group's name", name)
+        check_text(f"the description of the tool group {name!r}", description or "")
         if not name:
             raise ValueError(f"a tool group needs a name, but got {name!r}")
         if not description and name != BASIC:
@@ -46,13 +49,13 @@ class ToolGroup:
         self.name = name
         self.description = description or "Always on."
         self.instructions = instructions
-        self.tools: list[ToolBase] = list(tools or [])
+        self.tools: list[ToolBase] = listed("tools", tools)
         self.skills_or_loaders: list[str | Path | Skill | SkillLoaderBase] = []
         if skills_or_loaders:
             from nbtoolkit.skill import checked_sources
 
             self.skills_or_loaders = checked_sources(skills_or_loaders)
-        self.mcps: list[MCPClient] = list(mcps or [])
+        self.mcps: list[MCPClient] = listed("mcps", mcps)
 
     def __repr__(self) -> str:
         return f"ToolGroup({self.name!r}, {len(self.tools)} tools, {len(self.mcps)} MCP servers)"

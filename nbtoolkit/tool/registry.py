@@ -15,6 +15,7 @@ from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.group import BASIC, ResetTools, ToolGroup
 from nbtoolkit.tool.making import as_tool, is_client, library_of, owner
+from nbtoolkit.tool.options import listed
 from nbtoolkit.tool.schemas import SchemaCache
 
 if TYPE_CHECKING:
@@ -51,11 +52,14 @@ class Registry:
         self._schemas = SchemaCache()
         self._reset_tools = ResetTools(lambda: self.tool_groups[1:])
         self._skill_viewer: ToolBase | None = None
-        self._admit([as_tool(tool) for tool in tools or ()], mcps or (), basic)
-        names = [group.name for group in tool_groups or ()]
+        self._admit([as_tool(tool) for tool in listed("tools", tools)], listed("mcps", mcps), basic)
+        groups = listed("tool_groups", tool_groups)
+        if any(type(group) is not ToolGroup and not isinstance(group, ToolGroup) for group in groups):
+            raise TypeError(f"tool_groups must be a list of ToolGroups, but is {groups!r}")
+        names = [group.name for group in groups]
         if len(set(names)) != len(names):
             raise ValueError("Tool groups must not contain duplicate tool groups.")
-        for group in tool_groups or ():
+        for group in groups:
             self.add_group(group)
 
     # ------------------------------------------------------------------ groups
@@ -103,7 +107,7 @@ class Registry:
         """Basic and the groups named; None means those that are on."""
         if groups is None:
             return [group for group in self.tool_groups if self.is_active(group, state)]
-        for name in groups:
+        for name in listed("groups", groups):
             self.group(name)
         return [group for group in self.tool_groups if group.name == BASIC or group.name in groups]
 

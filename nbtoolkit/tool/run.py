@@ -19,6 +19,7 @@ from nbtoolkit.message import TextBlock, ToolCallBlock, ToolCallState, ToolResul
 from nbtoolkit.schema.arguments import copied
 from nbtoolkit.schema.repair import parse_arguments
 from nbtoolkit.schema.variables import describe
+from nbtoolkit.state import AgentState
 from nbtoolkit.tool.base import ChunkStream, ToolBase, open_stream, wrap
 from nbtoolkit.tool.content import clean, cut, plain_text
 from nbtoolkit.tool.failure import own_lines
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.approval import Approval, ApprovalRequest, Approver, Origin
     from nbtoolkit.permission.engine import Judgement
     from nbtoolkit.schema.arguments import Arguments
-    from nbtoolkit.state import AgentState
     from nbtoolkit.tool.toolkit import Toolkit
 
 __all__ = ["Interrupted", "ToolCall", "describe", "own_lines"]
@@ -89,6 +89,8 @@ class ToolCall:
     ) -> None:
         self.toolkit = toolkit
         self.block = block
+        if state is not None and not isinstance(state, AgentState):
+            raise TypeError(f"state must be an AgentState, but is {state!r}; a conversation's permissions are in it")
         self.state = toolkit.state if state is None else state
         self.approver = approver
         # Given as an object by the programmer, else parsed from the block's raw text.

@@ -112,6 +112,10 @@ class Toolkit(Catalogue):
         The responses come in the order of the calls.
         """
         kind = self._tool_call
+        if isinstance(tool_calls, (ToolCallBlock, kind)):
+            raise TypeError(
+                f"call_tools takes a list of calls, but got {tool_calls!r}; put it into one, or use call_tool"
+            )
         given = [each if type(each) in (ToolCallBlock, kind) else _checked(each, kind) for each in tool_calls]
 
         def made(each: ToolCallBlock | ToolCall) -> ToolCall:
