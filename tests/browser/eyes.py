@@ -20,9 +20,8 @@ const seen = node => node.getClientRects().length && getComputedStyle(node).visi
   && node.checkVisibility({opacityProperty: true}) && !node.closest('.nbtk-unseen > label, .nbtk-heard');
 """
 
-_FAINT = (
-    """([where, least]) => {
-  %s
+_FAINT = """([where, least]) => {
+  SEEN
   const canvas = document.createElement('canvas'), ink = canvas.getContext('2d', {willReadFrequently: true});
   const rgba = colour => {
     ink.clearRect(0, 0, 1, 1); ink.fillStyle = colour; ink.fillRect(0, 0, 1, 1);
@@ -68,12 +67,9 @@ _FAINT = (
   if (!looked) throw new Error(`no text in ${where}`);
   return [...found];
 }"""
-    % _SEEN
-)  # noqa: UP031 - braces are JavaScript's
 
-_CUT = (
-    """where => {
-  %s
+_CUT = """where => {
+  SEEN
   const ink = document.createElement('canvas').getContext('2d'), found = [];
   for (const node of document.querySelectorAll(`${where} button, ${where} select`)) {
     if (!seen(node)) continue;
@@ -86,12 +82,9 @@ _CUT = (
   }
   return found;
 }"""
-    % _SEEN
-)  # noqa: UP031
 
-_WIDE = (
-    """where => {
-  %s
+_WIDE = """where => {
+  SEEN
   const found = [];
   for (const frame of document.querySelectorAll(where)) {
     const {left, right} = frame.getBoundingClientRect();
@@ -102,8 +95,6 @@ _WIDE = (
   }
   return found;
 }"""
-    % _SEEN
-)  # noqa: UP031
 
 _SIZES = """factor => {
   for (const name of ['ui-font-size0', 'ui-font-size1', 'ui-font-size2', 'ui-font-size3', 'code-font-size',
@@ -116,22 +107,24 @@ _SIZES = """factor => {
 }"""
 
 
+def _run(page: NotebookPage, script: str, argument: object) -> list[str]:
+    found: list[str] = page.page.evaluate(script.replace("SEEN", _SEEN), argument)
+    return found
+
+
 def faint(page: NotebookPage, where: str, least: float = CONTRAST) -> list[str]:
     """The texts, placeholders and values below ``where`` with less contrast than ``least`` to what is behind them."""
-    found: list[str] = page.page.evaluate(_FAINT, [where, least])
-    return found
+    return _run(page, _FAINT, [where, least])
 
 
 def cut_off(page: NotebookPage, where: str) -> list[str]:
     """The labels of buttons and lists below ``where`` that have less room than their text."""
-    found: list[str] = page.page.evaluate(_CUT, where)
-    return found
+    return _run(page, _CUT, where)
 
 
 def too_wide(page: NotebookPage, where: str) -> list[str]:
     """What stands out of its frame, a ``where``, to the left or right."""
-    found: list[str] = page.page.evaluate(_WIDE, where)
-    return found
+    return _run(page, _WIDE, where)
 
 
 def enlarge_text(page: NotebookPage, factor: float) -> None:

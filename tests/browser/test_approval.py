@@ -373,7 +373,7 @@ def a_command_is_read_part_by_part_and_always_is_given_by_keyboard(page: Noteboo
     once = begin(page, 1)
     card = page.output(1)
     expect(card.locator(".nbtk-op")).to_have_text(["", "&&", "|"])
-    expect(card.locator(".nbtk-verdict")).to_contain_text(["✓ allowed", "? asks · no rule", "✓ allowed"])
+    expect(card.locator(".nbtk-verdict")).to_contain_text(["✓ allowed", "? asks · no rule allows it", "✓ allowed"])
     card.locator("summary", has_text="Asks because no rule allows git commit").click()
     expect(card.get_by_text("To decide otherwise: allow Bash(git commit:*)")).to_be_visible()
     assert len(set(names(page, 1, "button"))) == len(names(page, 1, "button")) == 5
@@ -492,24 +492,6 @@ def test_a_person_decides_with_all_that_a_card_offers(open_notebook: OpenNoteboo
     a_reason_is_typed_and_entered_and_a_mode_is_changed(page)
     several_share_a_tray_that_keeps_still(page)
     assert page.errors == []
-
-
-# ------------------------------------------------------------------------------------------------- looks
-def test_the_card_fits_the_page_in_light_and_dark_narrow_and_wide(open_notebook: OpenNotebook) -> None:
-    page = open_notebook([SETUP, MAGIC])
-    page.run_cell(0)
-    page.command("application:toggle-left-area")
-    found = begin(page, 1)
-    for shade in ("light", "dark"):
-        page.theme(shade)
-        for width in (400, 1200, 1600):
-            page.page.set_viewport_size({"width": width, "height": 900})
-            page.screenshot(f"card-{shade}-{width}", page.output(1))
-            scroll, client = page.output(1).evaluate("node => [node.scrollWidth, node.clientWidth]")
-            assert scroll <= client
-    found.click()
-    page.wait_idle()
-    page.screenshot("record-dark", page.output(1))
 
 
 # ------------------------------------------------------------------------------------------------ measured

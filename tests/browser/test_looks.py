@@ -148,7 +148,7 @@ def a_screen_reader_finds_its_way(page: NotebookPage) -> None:
     assert headings[-4].startswith("1. score with frame sales (DataFrame 6 × 2)")
     heard = page.output(1).get_by_role("alert").all_inner_texts()
     assert len(heard) == 4
-    assert heard[1].split() == "A call waits for your answer: Bash runs cat ~/.ssh/id_rsa".split()
+    assert " ".join(heard[1].split()) == "A call waits for your answer: Bash runs cat ~/.ssh/id_rsa"
     unnamed = page.output(1).evaluate(
         "node => [...node.querySelectorAll('input, select, textarea')].filter(each => !each.labels?.length).length"
     )
