@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import time
+import warnings
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nbtoolkit import hooks
@@ -15,7 +16,7 @@ from nbtoolkit.cassette.file import Cassette, Entry
 from nbtoolkit.cassette.servers import described, dumped, failure, question
 from nbtoolkit.cassette.tape import Tape, place_of, runs_itself
 from nbtoolkit.cassette.values import keep
-from nbtoolkit.exception import AgentOrientedException, CassetteError
+from nbtoolkit.exception import AgentOrientedException, CassetteError, ToolkitWarning
 from nbtoolkit.mcp import taping
 from nbtoolkit.permission.approval import ask
 from nbtoolkit.redact import Redactor
@@ -68,6 +69,7 @@ class Recording(Tape):
         self._old = self._before(cassette)
         super().__init__(toolkit, cassette)
         self._written = 0.0
+        self._warned = False
         self._size = 0
 
     def start(self) -> Self:
@@ -103,8 +105,19 @@ class Recording(Tape):
             if soon and self._size > SMALL and now - self._written < SECONDS:
                 return
             whole = self._merged()
-            whole.write()
-            self._size = whole.path.stat().st_size
+            try:
+                whole.write()
+                self._size = whole.path.stat().st_size
+            except OSError as fault:
+                text = f"the cassette {whole.name!r} can't be written: {fault.strerror or fault}"
+                if not soon:
+                    raise CassetteError(f"{text}. What it held before is there still.") from None
+                if not self._warned:
+                    self._warned = True
+                    warnings.warn(
+                        f"{text}; it is tried again with each call, and at stop", ToolkitWarning, stacklevel=2
+                    )
+                return
             self._written = now
 
     def _before(self, cassette: Cassette) -> list[Entry]:

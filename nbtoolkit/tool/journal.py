@@ -9,6 +9,7 @@ its owner's alone to read.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -92,10 +93,12 @@ class Journal:
 
     def _write(self, line: str) -> None:
         with self._lock:
-            while self._waiting:
-                self._append(self._waiting[0])
-                del self._waiting[0]
             self._append(line)
+            # One that is too long for the room there is holds nobody up.
+            with contextlib.suppress(OSError):
+                while self._waiting:
+                    self._append(self._waiting[0])
+                    del self._waiting[0]
 
     def _append(self, line: str) -> None:
         """One whole line, or none of it."""

@@ -93,8 +93,8 @@ def test_a_call_whose_decision_can_not_be_written_does_not_run_and_its_end_comes
     assert [entry.state.value for entry in toolkit.log] == ["error"]
     toolkit.call_sync("run")
     assert [(event, number) for event, number, _ in events(tmp_path / "calls.jsonl")] == [
-        ("ended", 1),
         ("allowed", 2),
+        ("ended", 1),
         ("ended", 2),
     ]
 
