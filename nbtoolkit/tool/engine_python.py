@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nbtoolkit.tool import disk
-from nbtoolkit.tool.engine import LINE_BREAK, base_glob, no_expression
+from nbtoolkit.tool.engine import LINE_BREAK, LONGEST, base_glob, no_expression
+from nbtoolkit.tool.engine_matcher import Wanted, matches, pack, unpack
 from nbtoolkit.tool.faults import FileFault
 from nbtoolkit.tool.globbing import IgnoreFile, glob_expression, ignored, name_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from nbtoolkit.tool.engine import Found, Query, Stopper
 
 __all__ = ["PythonEngine"]
 
 LARGEST_FILE = 64 * 1024 * 1024
+
+_SCRIPT = str(Path(__file__).with_name("engine_matcher.py"))
 
 _TYPES = {
     "py": "*.{py,pyi}",
@@ -77,22 +85,23 @@ class PythonEngine:
 
     def grep(self, query: Query, stopper: Stopper) -> Found:
         """Matches by file."""
-        expression = _expression(query)
+        wanted = Wanted(
+            query.pattern, _flags(query), query.mode, query.numbers, query.before, query.after, query.multiline
+        )
         names = [query.only] if query.only is not None else _walk(query, stopper)
         fits = [name_filter(each) for each in (query.glob, _type_glob(query.type)) if each]
         found: Found = []
-        for name in names:
-            if stopper.stopped:
-                break
-            # A file that is named is searched whatever else is asked of names.
-            if query.only is None and not all(each(name) for each in fits):
-                continue
-            text = _text(os.path.join(query.root, name), alone=query.only is not None)  # noqa: PTH118
-            if text is None:
-                continue
-            lines = _matches(expression, text, query)
-            if lines:
-                found.append((name, lines))
+        with _matcher(wanted, stopper) as matched:
+            for name in names:
+                # A file that is named is searched whatever else is asked of names.
+                if query.only is None and not all(each(name) for each in fits):
+                    continue
+                text = _text(os.path.join(query.root, name), alone=query.only is not None)  # noqa: PTH118
+                lines = [] if text is None else matched(text)
+                if lines is None or stopper.stopped or stopper.ended is not None:
+                    break
+                if lines:
+                    found.append((name, lines))
         return found
 
     def skipped(self, query: Query, stopper: Stopper) -> list[str]:
@@ -115,7 +124,8 @@ def _type_glob(kind: str | None) -> str | None:
     return glob
 
 
-def _expression(query: Query) -> re.Pattern[str]:
+def _flags(query: Query) -> int:
+    """The expression's flags; a FileFault where the two engines would not find the same."""
     for different, what in _DIFFERENT:
         if re.search(rf"(?<!\\)(?:\\\\)*{different}", query.pattern):
             raise FileFault(
@@ -124,12 +134,12 @@ def _expression(query: Query) -> re.Pattern[str]:
     flags = re.IGNORECASE if query.ignore_case else 0
     flags |= re.MULTILINE | (re.DOTALL if query.multiline else 0)
     try:
-        expression = re.compile(query.pattern, flags)
+        re.compile(query.pattern, flags)
     except (re.error, RecursionError, OverflowError) as fault:
         raise FileFault(f"without ripgrep, {no_expression(query.pattern, str(fault))}") from None
     if not query.multiline and ("\\n" in query.pattern or "\n" in query.pattern):
         raise FileFault(LINE_BREAK)
-    return expression
+    return int(flags)
 
 
 def _walk(query: Query, stopper: Stopper) -> Iterator[str]:
@@ -209,48 +219,48 @@ def _text(path: str, *, alone: bool) -> str | None:
     return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
 
 
-def _matches(expression: re.Pattern[str], text: str, query: Query) -> list[str]:
-    lines = text.split("\n")
-    if lines and not lines[-1]:
-        lines.pop()
-    if query.multiline:
-        hits = [each for each in _across(expression, text) if each < len(lines)]
-    else:
-        hits = [at for at, line in enumerate(lines) if expression.search(line)]
-    if not hits:
-        return []
-    if query.mode == "files_with_matches":
-        return [""]
-    if query.mode == "count":
-        return [str(len(hits))]
-    return _context(lines, hits, query)
+@contextlib.contextmanager
+def _matcher(wanted: Wanted, stopper: Stopper) -> Iterator[Callable[[str], list[str] | None]]:
+    """What finds the lines of one text after another, until it is stopped or has run for too long: then it gives None."""
+    if sys.platform == "emscripten":
+        yield lambda text: matches(wanted, text)
+        return
+    process = subprocess.Popen(  # noqa: S603 - our own script
+        [sys.executable, "-I", "-S", _SCRIPT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    stopper.watch(process)
 
+    def too_long() -> None:
+        stopper.ended = f"it had run for {LONGEST:g} s"
+        process.kill()
 
-def _across(expression: re.Pattern[str], text: str) -> list[int]:
-    """The lines that matches of the whole text lie on."""
-    hits: dict[int, None] = {}
-    first = at = 0
-    for match in expression.finditer(text):
-        first += text.count("\n", at, match.start())
-        at = match.start()
-        for line in range(first, first + text.count("\n", at, max(at, match.end() - 1)) + 1):
-            hits[line] = None
-    return list(hits)
+    timer = threading.Timer(LONGEST, too_long)
+    timer.daemon = True
+    timer.start()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    sent, answers = process.stdin, process.stdout
 
+    def ask(text: str) -> list[str] | None:
+        try:
+            sent.write(pack(text))
+            sent.flush()
+            found: list[str] | None = unpack(answers)
+        except OSError:
+            return None
+        return found
 
-def _context(lines: list[str], hits: list[int], query: Query) -> list[str]:
-    wanted: dict[int, str] = {}
-    for hit in hits:
-        for at in range(max(0, hit - query.before), min(len(lines), hit + query.after + 1)):
-            wanted.setdefault(at, "-")
-        wanted[hit] = ":"
-    out: list[str] = []
-    last = None
-    for at in sorted(wanted):
-        if last is not None and at > last + 1 and (query.before or query.after):
-            out.append("--")
-        last = at
-        sign = wanted[at]
-        line = lines[at].rstrip("\r")
-        out.append(f"{sign}{at + 1}{sign}{line}" if query.numbers else f":{line}")
-    return out
+    try:
+        with contextlib.suppress(OSError):
+            sent.write(pack(list(wanted)))
+        yield ask
+    finally:
+        timer.cancel()
+        process.kill()
+        process.wait()
+        for pipe in (sent, answers):
+            with contextlib.suppress(OSError):
+                pipe.close()

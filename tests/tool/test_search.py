@@ -435,3 +435,27 @@ def test_a_search_that_has_much_to_complain_of_comes_to_its_end(
     chosen = RipgrepEngine(str(program))
     monkeypatch.setattr(search, "engine", lambda: chosen)
     assert lines(Glob(), pattern="**/*.py", path=str(tmp_path)) == [f"{tmp_path}/a.py"]
+
+
+def test_an_expression_that_runs_away_is_ended_and_the_rest_goes_on(
+    tree: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "ripgrep":
+        pytest.skip("its expressions take time in proportion to the text")
+    from nbtoolkit.tool import engine_python
+
+    (tree / "long").write_text("a" * 60 + "!\n")
+    monkeypatch.setattr(engine_python, "LONGEST", 0.5)
+    assert lines(Grep(), pattern="(a|a)+$", path="long")[-1].startswith("[the search ended early")
+    monkeypatch.setattr(engine_python, "LONGEST", 100.0)
+
+    async def given_up() -> None:
+        task = asyncio.ensure_future(Grep()(pattern="(a|a)+$", path="long"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    # Its thread ends with it: this waits for that.
+    asyncio.run(given_up())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 from pathlib import Path
@@ -11,14 +12,15 @@ from typing import Any
 import pytest
 
 from nbtoolkit.message import TextBlock
-from nbtoolkit.tool import search
+from nbtoolkit.tool import engine_python, search
 from nbtoolkit.tool.engine import Engine
+from nbtoolkit.tool.engine_matcher import matches
 from nbtoolkit.tool.engine_python import PythonEngine
 from nbtoolkit.tool.engine_ripgrep import RipgrepEngine, ripgrep
 from nbtoolkit.tool.result import ToolChunk
 from nbtoolkit.tool.search import Glob, Grep
 
-CASES = 320
+CASES = 300
 
 FILES: dict[str, str | bytes] = {
     "a.py": "import os\nclass A:\n    x = 'one'\n\n\tdef f(self):\n        return 1\n",
@@ -132,6 +134,9 @@ def test_both_answer_alike_or_the_stand_in_refuses_by_name(
         # Threes share a time: the order by name counts too.
         os.utime(path, (1_000_000 + at // 3,) * 2)
     monkeypatch.chdir(tmp_path)
+    # The stand-in's own process is started for every call; what it does is the same here.
+    here: Any = lambda wanted, stopper: contextlib.nullcontext(lambda text: matches(wanted, text))  # noqa: E731
+    monkeypatch.setattr(engine_python, "_matcher", here)
     dice = random.Random(seed)
     first, second = RipgrepEngine(program), PythonEngine()
     same = refused = 0
