@@ -24,6 +24,7 @@ import asyncio, sys, time
 from typing import Literal
 from nbtoolkit import FunctionTool
 from nbtoolkit.tool import Bash, Read, ToolChunk
+from pydantic import BaseModel, Field
 
 @tool
 def train(epochs: int = 40, kind: Literal["linear", "deep"] = "linear"):
@@ -37,6 +38,18 @@ def train(epochs: int = 40, kind: Literal["linear", "deep"] = "linear"):
         yield ToolChunk.of(f"epoch {n} of {epochs}\\n")
         yield ToolChunk(metadata={"mcp_progress": {"progress": n, "total": epochs, "message": None}})
     return f"trained a {kind} model"
+
+class Place(BaseModel):
+    street: str = Field(description="Street and number.", min_length=3)
+
+@tool
+def order(many: list[Place], size: Literal["S", "M"] = "M") -> str:
+    '''Order something.
+
+    Args:
+        many: Where it goes.
+    '''
+    return f"ordered {size} to {many[0].street}"
 
 @tool(group="plots")
 def plot_roc() -> str:
@@ -166,6 +179,42 @@ def a_tool_is_tried_in_the_panel(page: NotebookPage, panel: Locator) -> None:
     button(panel, "Try it …").click()
 
 
+def a_nested_form_says_what_is_wrong_beside_the_field(page: NotebookPage, panel: Locator) -> None:
+    pick(panel, "order")
+    button(panel, "Try it …").click()
+    # By keyboard alone: what was added has the cursor.
+    button(panel, "Add one").press("Enter")
+    street = panel.get_by_label("street")
+    expect(street).to_be_focused()
+    page.page.keyboard.type("x")
+    button(panel, "Run it").press("Enter")
+    expect(panel.get_by_role("alert").locator("visible=true")).to_have_text(
+        re.compile(r"^many\[0\]\.street: got \"x\"")
+    )
+    expect(panel.get_by_role("heading", name="many[0] object")).to_have_count(1)
+    below = panel.get_by_role("alert").locator("visible=true").bounding_box()
+    box = street.bounding_box()
+    assert below is not None
+    assert box is not None
+    assert 0 <= below["y"] - (box["y"] + box["height"]) < 60
+    page.screenshot("panel-form", panel)
+    expect(street).to_be_focused()
+    page.page.keyboard.press("End")
+    page.page.keyboard.type("yz 1")
+    button(panel, "Run it").press("Enter")
+    expect(panel).to_contain_text("ordered M to xyz 1")
+    button(panel, "Try it …").click()
+
+
+def a_second_panel_is_the_same_one(page: NotebookPage, panel: Locator) -> None:
+    page.run_cell(5)
+    page.wait_idle()
+    other = page.output(5).locator(".nbtk-panel")
+    choose(other, "order")
+    expect(panel.get_by_role("heading", name="order", exact=True)).to_have_count(1)
+    page.cell(3)
+
+
 def a_call_that_waits_is_answered_in_the_panel(page: NotebookPage, panel: Locator) -> None:
     page.page.evaluate("i => { nbt.run(i) }", 1)
     expect(button(page.output(1), "Allow once")).to_have_count(1)
@@ -222,7 +271,7 @@ def a_screen_reader_is_told_what_each_thing_is(panel: Locator) -> None:
 
 
 def test_a_person_watches_calls_and_works_in_the_panel(open_notebook: OpenNotebook, front_end: str) -> None:
-    page = open_notebook([SETUP, RUN, STOPPED, PANEL, SCHEMA])
+    page = open_notebook([SETUP, RUN, STOPPED, PANEL, SCHEMA, PANEL])
     page.run_cell(0)
     page.wait_idle()
     a_running_call_shows_where_it_is_in_its_card(page)
@@ -232,6 +281,8 @@ def test_a_person_watches_calls_and_works_in_the_panel(open_notebook: OpenNotebo
     if front_end == "lab":
         a_group_is_turned_on(panel)
         a_tool_is_tried_in_the_panel(page, panel)
+        a_nested_form_says_what_is_wrong_beside_the_field(page, panel)
+        a_second_panel_is_the_same_one(page, panel)
         a_call_that_waits_is_answered_in_the_panel(page, panel)
         rules_and_log_follow(page, panel)
         it_fits_narrow_and_wide_light_and_dark(page, panel)

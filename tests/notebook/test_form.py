@@ -396,6 +396,52 @@ def test_each_place_of_a_tuple_has_its_own_field() -> None:
     assert 'pair[0]: got "x", expected integer' in faults(form)["pair[0]"]
 
 
+def test_what_a_group_is_for_stands_below_its_name() -> None:
+    about = {"many": {"type": "array", "description": "Where to.", "items": {"type": "string"}},
+             "node": {"$ref": "#/$defs/Node", "description": "Which one."}}  # fmt: skip
+    form = of(about, {"many": ["a"], "node": {"name": "n"}}, **{"$defs": {"Node": NODE}})
+    said = [Markup(each.value).text for each in shown(form) if isinstance(each, w.HTML) and each.value]
+    assert said[0] == "many list of strings"
+    assert said[1] == "Where to."
+    assert "Which one." in said[said.index("node object") + 1]
+    at = [
+        index for index, each in enumerate(shown(form)) if getattr(each, "value", "") and "Where to." in str(each.value)
+    ]
+    assert at[0] < shown(form).index(field(form, "many[0]"))
+
+
+def test_the_branch_that_is_chosen_says_which_it_is() -> None:
+    cat = {"type": "object", "properties": {"kind": {"const": "cat", "default": "cat"}, "lives": {"type": "integer"}}}
+    dog = {"type": "object", "properties": {"kind": {"const": "dog", "default": "dog"}, "tricks": {"type": "string"}}}
+    form = of({"pet": {"oneOf": [cat, dog]}}, required=["pet"])
+    assert form.read(check=False) == {"pet": {"kind": "cat"}}
+    field(form, "pet, kind").value = 1
+    assert form.read(check=False) == {"pet": {"kind": "dog"}}
+    # One that came without it keeps doing so.
+    assert of({"pet": {"oneOf": [cat, dog]}}, {"pet": {"lives": 3}}).read(check=False) == {"pet": {"lives": 3}}
+
+
+def test_what_is_left_out_shows_what_it_then_is() -> None:
+    form = of(
+        {
+            "size": {"enum": ["S", "M"], "default": "M"},
+            "loud": {"type": "boolean", "default": True},
+            "sizes": {"type": "array", "items": {"enum": ["S", "M"]}, "default": ["M"]},
+            "pair": {"type": "array", "prefixItems": [{}, {}], "default": [1, 2]},
+            "rows": {"type": "integer", "default": 5},
+        }
+    )
+    assert [field(form, name).options[0][0] for name in ("size", "loud")] == [
+        'left out, default "M"', "left out, default true",
+    ]  # fmt: skip
+    assert field(form, "rows").placeholder == "integer, default 5"
+    assert "pair left out, default [1, 2]" in text(form)
+    assert (field(form, "S").value, field(form, "M").value) == (False, True)
+    assert form.read(check=False) == {}
+    field(form, "M").value = False
+    assert form.read(check=False) == {"sizes": []}
+
+
 def test_names_of_a_pattern_are_added() -> None:
     form = of({"env": {"type": "object", "patternProperties": {"^X_": {"type": "integer"}}, "additionalProperties": False}},
               {"env": {}})  # fmt: skip

@@ -121,6 +121,14 @@ class Place:
         return not self.required
 
     @property
+    def state(self) -> str:
+        """What stands where no value is: that it is left out, and what it then is."""
+        default = self.kind.schema.get("default", MISSING)
+        if default is MISSING:
+            return LEFT_OUT
+        return visible_text(one_line(f"{LEFT_OUT}, default {to_json(redacted(default))}", NAME_LIMIT))
+
+    @property
     def hint(self) -> str:
         """What the schema says of the field, as markup."""
         text = self.kind.schema.get("description")
@@ -146,12 +154,16 @@ class Field:
 
     view: Any
     classes = "nbtk-field"
+    #: Behind how many of its widgets the description and what is wrong stand.
+    note_at = 1
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.kit = place.maker.kit
         self.note = self.kit.html(place.hint, "nbtk-fieldnote")
-        self.view = self.kit.box(self.classes, [*self._widgets(), self.note])
+        widgets = self._widgets()
+        at = min(self.note_at, len(widgets))
+        self.view = self.kit.box(self.classes, [*widgets[:at], self.note, *widgets[at:]])
 
     def _widgets(self) -> list[Any]:
         raise NotImplementedError
@@ -331,7 +343,7 @@ class ChoiceField(_Input):
             self._values, labels = [*self._values, None], [*labels, "null"]
         if place.before is MISSING:
             self._values = [MISSING, *self._values]
-            labels = [LEFT_OUT if place.optional else "choose …", *labels]
+            labels = [place.state if place.optional else "choose …", *labels]
         at = next(i for i, each in enumerate(self._values) if each is place.before or _equal(each, place.before))
         self.input = pick(self.kit, place.name, labels, at)
         return [self.input]
@@ -345,7 +357,11 @@ class TicksField(Field):
     """Some of a few values, in the schema's order."""
 
     def _widgets(self) -> list[Any]:
-        given = self.place.before if isinstance(self.place.before, list) else []
+        given = self.place.before
+        if given is MISSING and self.place.optional:
+            # What a call without it will have.
+            given = self.place.kind.schema.get("default")
+        given = given if isinstance(given, list) else []
         self._values = [each.value for each in self.place.kind.variants]
         self._before = [any(same(each, one) for one in given) for each in self._values]
         self._boxes = [
@@ -379,8 +395,11 @@ class ConstField(Field):
         self._fixed.value = f'<div class="nbtk-fixed"><span>{name}</span> <code>{shown}</code></div>'
 
     def read(self) -> Any:
-        before = self.place.before
-        return before if before is not MISSING or self.place.optional else self.place.kind.variants[0].value
+        before, above = self.place.before, self.place.above.field
+        # Many an object is told from others by it alone: who makes one in the form means to say so.
+        made_here = above is not None and above.place.before is MISSING
+        left_out = self.place.optional and not made_here
+        return before if before is not MISSING or left_out else self.place.kind.variants[0].value
 
 
 def legend(place: Place) -> str:

@@ -12,7 +12,7 @@ import ipywidgets as w
 
 from nbtoolkit.notebook.fields import type_words
 from nbtoolkit.notebook.text import count, one_line, visible, visible_text
-from nbtoolkit.notebook.widgets.form_fields import INPUTS, LEFT_OUT, Above, Field, legend, pick
+from nbtoolkit.notebook.widgets.form_fields import INPUTS, Above, Field, legend, pick
 from nbtoolkit.notebook.widgets.form_kinds import MAX_ITEMS, MAX_SHOWN, MISSING, further, looks_like
 from nbtoolkit.schema.fault import path_text
 
@@ -26,6 +26,12 @@ class _Group(Field):
     """A field that holds others, under a line that names them."""
 
     classes = "nbtk-group"
+
+    def focus(self) -> None:
+        """Put the cursor into the first field that it holds."""
+        first = next(self.inside(), None)
+        if first is not None:
+            first.focus()
 
 
 class ObjectField(_Group):
@@ -302,7 +308,7 @@ class LaterField(_Group):
             self._field.relabel(self.place.label)
 
     def _words(self) -> tuple[str, str]:
-        return ("null", "Make it null") if self.place.before is None else (LEFT_OUT, "Leave out")
+        return ("null", "Make it null") if self.place.before is None else (self.place.state, "Leave out")
 
     def _turn(self, *, on: bool) -> None:
         place = self.place
