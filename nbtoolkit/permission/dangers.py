@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["Runs", "danger"]
 
 
+MOST_TARGETS = 400
+
+
 class Runs(str):
     """A reason that is about another program being run, which deny and ask rules may name."""
 
@@ -242,6 +245,8 @@ def _find(
 
 def _system_target(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]) -> str | None:
     """A system's or home folder among the words, or one that holds a working directory."""
+    if len(args) > MOST_TARGETS:
+        return "more places than anybody reads"
     for each in args:
         texts = [value.text for value in each.values if UNKNOWN not in value.text] + list(each.guesses)
         for text in texts:

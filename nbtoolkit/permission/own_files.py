@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.permission import pattern
+from nbtoolkit.permission.trees import MOST_FOLDERS, Folder, folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -27,6 +28,7 @@ __all__ = [
     "protect",
     "protected",
     "protected_files",
+    "protected_paths",
 ]
 
 OWN_FILE = "nbtoolkit.toml"
@@ -48,15 +50,17 @@ MOST_ENTRIES = 20_000
 _SYSTEM = frozenset({"/", "/home", "/Users", "/var", "/tmp"})  # noqa: S108 - named, not used
 _NO_PROJECTS = ("/usr", "/bin", "/sbin", "/lib", "/etc", "/proc", "/sys", "/dev", "/boot", "/System", "/Library")
 
-_protected: set[str] = set()
+# By the path in lower case, the path.
+_protected: dict[str, str] = {}
 _protected_names: set[str] = set()
 
 
 # --------------------------------------------------------------------------------------------------- which and where
 def protect(path: str) -> None:
     """Count this file as the product's own: a cassette, a file of answers, the user's rules."""
-    folded = pattern.real(os.path.abspath(path)).casefold()  # noqa: PTH100 - realpath's partner
-    _protected.add(folded)
+    found = pattern.real(os.path.abspath(path))  # noqa: PTH100 - realpath's partner
+    folded = found.casefold()
+    _protected[folded] = found
     _protected_names.add(folded.rpartition("/")[2])
 
 
@@ -68,7 +72,12 @@ def protected(path: str) -> bool:
 
 def protected_files() -> Collection[str]:
     """The files that ``protect`` was told of, in lower case."""
-    return _protected
+    return _protected.keys()
+
+
+def protected_paths() -> Collection[str]:
+    """The same files as they were named."""
+    return _protected.values()
 
 
 def is_own_name(name: str) -> bool:
@@ -80,10 +89,10 @@ def own_files_known(folders: Iterable[str]) -> list[str]:
     """The own files that exist where they usually are: from these folders upwards, in the home, where somebody told."""
     home = os.path.expanduser("~")  # noqa: PTH111 - no error without a home
     config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")  # noqa: PTH118
-    found = [os.path.join(config, "nbtoolkit"), os.path.join(home, ".nbtoolkit"), *_protected]  # noqa: PTH118
+    found = [os.path.join(config, "nbtoolkit"), os.path.join(home, ".nbtoolkit"), *_protected.values()]  # noqa: PTH118
     found.append(os.path.join(home, "Library", "Application Support", "nbtoolkit", OWN_FILE))  # noqa: PTH118
-    for folder in dict.fromkeys(folders):
-        at = folder
+    for each in dict.fromkeys(folders):
+        at = each
         while at:
             found.append(f"{at.rstrip('/')}/{OWN_FILE}")
             at = "" if at == "/" or os.path.lexists(f"{at}/.git") else os.path.dirname(at)  # noqa: PTH120
@@ -98,28 +107,41 @@ def own_below(root: str, near: Iterable[str] = ()) -> Iterator[str]:
         return
     if not os.path.isdir(root):  # noqa: PTH112
         return
-    folder = root.rstrip("/") + "/"
-    known = [each for each in own_files_known((root, *near)) if f"{each}/".startswith(folder)]
+    inner = root.rstrip("/") + "/"
+    known = [each for each in own_files_known((root, *near)) if f"{each}/".startswith(inner)]
     yield from known
     if root in _SYSTEM or any(root.startswith(each) for each in _NO_PROJECTS):
         return
     seen, waiting = 0, deque([root])
     while waiting and seen <= MOST_ENTRIES:
-        try:
-            entries = list(os.scandir(waiting.popleft()))
-        except OSError:
+        place = waiting.popleft()
+        listing = folder(place)
+        if listing is None:
             continue
-        seen += len(entries)
-        for entry in entries:
-            if _plainly_own(entry.name) and protected(entry.path) and entry.path not in known:
-                yield entry.path
-            elif entry.name != ".git" and entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
+        seen += listing.size
+        start = place.rstrip("/") + "/"
+        for name in (*_own_names(place, listing), *(each for each in listing.folders if each in _OWN_FOLDERS)):
+            path = start + name
+            if protected(path) and path not in known:
+                yield path
+        waiting.extend(start + name for name in listing.folders if name != ".git")
 
 
-def _plainly_own(name: str) -> bool:
-    """A sieve, for trees of many files."""
-    return name[:1] in "nN." or "assette" in name or name.casefold() in _protected_names
+_OWN_FOLDERS = frozenset({".nbtoolkit", "nbtoolkit"})
+_OWN_NAME = re.compile(r"nbtoolkit\.toml\Z|.*cassette.*\.jsonl\Z", re.IGNORECASE)
+_hinted: dict[str, tuple[Folder, tuple[str, ...]]] = {}
+
+
+def _own_names(place: str, listing: Folder) -> tuple[str, ...]:
+    """The names in a folder that are own files', looked for once as long as the folder stays the same."""
+    kept = _hinted.get(place)
+    if kept is not None and kept[0] is listing:
+        return kept[1]
+    if len(_hinted) > MOST_FOLDERS:
+        _hinted.clear()
+    found = tuple(name for name in listing.files if _OWN_NAME.match(name))
+    _hinted[place] = listing, found
+    return found
 
 
 # ------------------------------------------------------------------------------------------------ which arguments name

@@ -15,8 +15,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from nbtoolkit.permission import pattern
-from nbtoolkit.permission.own_files import OWN, OWN_FILE, OWN_GLOBS, is_own_name, protect, protected, protected_files
+from nbtoolkit.permission.own_files import (
+    OWN,
+    OWN_FILE,
+    OWN_GLOBS,
+    is_own_name,
+    protect,
+    protected,
+    protected_files,
+    protected_paths,
+)
 from nbtoolkit.permission.sensitive_names import FILES, FOLDERS
+from nbtoolkit.permission.trees import MOST_FOLDERS, Folder, folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -89,6 +99,8 @@ _SYSTEM = frozenset(
 )
 # Nobody's home, but a folder that people do start notebooks in.
 _SHARED = frozenset({"/tmp", "/private/tmp"})  # noqa: S108
+_OWN_NAME = re.compile(r"(?:nbtoolkit(?:\.toml)?|.*cassette.*\.jsonl)\Z", re.IGNORECASE)
+_usual_hints: dict[str, tuple[Folder, tuple[str, ...]]] = {}
 # So much of a name must be known to tell it by: an extension doesn't.
 SHORTEST_HEAD, SHORTEST_TAIL = 3, 2
 # A tree with more entries isn't searched to its end; what wasn't seen isn't called clean either.
@@ -144,7 +156,8 @@ class Places:
         self._files = _Names(DANGEROUS_FILES if files is None else files, FILES, whole=True)
         self._folders = _Names(DANGEROUS_DIRECTORIES if directories is None else directories, FOLDERS, whole=False)
         self._built_in = files is None
-        self._usual = files is None and directories is None
+        # What folders hold by the usual lists is remembered for all who have those.
+        self._hinted = _usual_hints if files is None and directories is None else {}
 
     def reason(self, paths: Iterable[str], access: Access = "read") -> str | None:
         """What one of these absolute paths (resolved, as written) holds that nobody touches unasked."""
@@ -216,47 +229,57 @@ class Places:
 
         Not ``hidden``, hidden ones don't count but those that are ``wanted``; not ``own``, this product's own files don't.
         """
-        skipped = {os.path.join(each, ".git") for each in skip_git_of}  # noqa: PTH118
+        skipped = {f"{each}/.git" for each in skip_git_of}
+        inner = f"{root.rstrip('/')}/"
+        if own:
+            for path in protected_paths():
+                if path.startswith(inner) and os.path.lexists(path):
+                    return path, OWN
         seen, stack = 0, [root]
         while stack:
-            folder = stack.pop()
-            try:
-                entries = list(os.scandir(folder))
-            except OSError:
-                continue
-            if any(entry.name == "pyvenv.cfg" for entry in entries):
+            place = stack.pop()
+            listing = folder(place)
+            if listing is None or "pyvenv.cfg" in listing.files:
                 # A virtual environment: packages, with start-up files of their own.
                 continue
-            for entry in entries:
-                seen += 1
-                if seen > MOST_ENTRIES:
-                    return "", f"more than {MOST_ENTRIES:,} files, too many to look through"
-                name = entry.name
-                if name[0] == "." and not hidden and (wanted is None or not wanted(entry.path)):
+            seen += listing.size
+            if seen > MOST_ENTRIES:
+                return "", f"more than {MOST_ENTRIES:,} files, too many to look through"
+            start = f"{place.rstrip('/')}/"
+
+            def shown(name: str, start: str = start) -> bool:
+                return name[0] != "." or hidden or (wanted is not None and wanted(start + name))
+
+            for name in self._hints(place, listing):
+                path = start + name
+                if path in skipped or not shown(name):
                     continue
-                if entry.path not in skipped and (name[0] == "." or self._plain(name)):
-                    found = self.reason((entry.path,))
-                    if (
-                        found is not None
-                        and (own or not protected(entry.path))
-                        and (not own_only or protected(entry.path))
-                    ):
-                        return entry.path, found
-                try:
-                    if entry.is_dir(follow_symlinks=False) and entry.path not in skipped:
-                        stack.append(entry.path)
-                except OSError:
-                    continue
+                found = self.reason((path,))
+                if found is not None and (own or not protected(path)) and (not own_only or protected(path)):
+                    return path, found
+            stack += [start + name for name in listing.folders if start + name not in skipped and shown(name)]
         return None
 
-    def _plain(self, name: str) -> bool:
-        """Whether a name without a dot in front may be sensitive: a sieve, for trees of many files."""
+    def _hints(self, place: str, listing: Folder) -> tuple[str, ...]:
+        """The names in a folder that may be sensitive, looked for once as long as the folder stays the same."""
+        kept = self._hinted.get(place)
+        if kept is not None and kept[0] is listing:
+            return kept[1]
+        if len(self._hinted) > MOST_FOLDERS:
+            self._hinted.clear()
+        every = place.casefold() in self._files.whole or place.casefold() in self._folders.whole
+        names = (*listing.files, *listing.folders)
+        found = names if every else tuple(name for name in names if self._sieve(name))
+        self._hinted[place] = listing, found
+        return found
+
+    def _sieve(self, name: str) -> bool:
+        """Whether a name may be, or end, a sensitive path."""
         return (
-            name[:1] in "_aAiIjJkKsSuUrRnN"
-            or "cassette" in name
-            or name.endswith(".pth")
-            or not self._usual
-            or is_own_name(name)
+            name[:1] == "."
+            or self._files.may_end(name)
+            or self._folders.may_end(name)
+            or _OWN_NAME.match(name) is not None
         )
 
     def skipped_names(self, root: str) -> list[str]:
@@ -281,7 +304,9 @@ class Places:
         name = path.rpartition("/")[2].casefold()
         if name.startswith(".env.") and self._built_in:
             return True
-        return not name.endswith(".pth") and (name[:1] == "." or self._plain(name)) and self.reason((path,)) is not None
+        return (
+            not name.endswith(".pth") and (self._sieve(name) or is_own_name(name)) and self.reason((path,)) is not None
+        )
 
     def skipped_part(self, root: str, name: str) -> str:
         """Of a sensitive file below ``root`` the part that makes it so: the folder that is sensitive as a whole, or itself."""
@@ -311,9 +336,20 @@ class _Names:
         self._exact: dict[str, tuple[str, str]] = {}
         self._long: list[tuple[str, str, str]] = []
         self._globs: list[tuple[re.Pattern[str], str, str]] = []
+        self._ends: set[str] = set()
+        self.whole: set[str] = set()
+        """Folders of which every file counts."""
+        ends: list[str] = []
         for name in self.names:
             folded = os.path.expanduser(name).casefold().rstrip("/")  # noqa: PTH111
             what = words.get(name, "what its owner listed as sensitive")
+            end = folded.rpartition("/")[2]
+            if end == "*":
+                self.whole.add(folded.rpartition("/")[0])
+            elif _GLOB.search(end):
+                ends.append(translate(end))
+            else:
+                self._ends.add(end)
             if _GLOB.search(folded):
                 self._globs.append(
                     (re.compile(("" if folded.startswith("/") else r"(?:.*/)?") + translate(folded)), name, what)
@@ -322,6 +358,13 @@ class _Names:
                 self._long.append((folded if folded.startswith("/") else f"/{folded}", name, what))
             else:
                 self._exact[folded] = (name, what)
+
+        self._end_globs = re.compile("|".join(ends) or r"(?!)")
+
+    def may_end(self, name: str) -> bool:
+        """Whether a name is the last part of one of these."""
+        folded = name.casefold()
+        return folded in self._ends or self._end_globs.match(folded) is not None
 
     def find(self, folded: str) -> tuple[str, str] | None:
         """The name that covers a path, and what it holds."""

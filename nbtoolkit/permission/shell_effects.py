@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nbtoolkit.permission.own_reach import unknown_own
 from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject
 from nbtoolkit.permission.shell import Part, Word
-from nbtoolkit.permission.shell_paths import PathJudge, holds_link
+from nbtoolkit.permission.shell_paths import MAX_NAMED, PathJudge, holds_link
 from nbtoolkit.permission.shell_values import UNKNOWN, Argument, Value, Variables
 from nbtoolkit.permission.subject import Effect
 
@@ -47,6 +47,9 @@ class EffectJudge(PathJudge):
             items.append((unwritten("."), "read" if read.recursive else "name"))
         items += [(each, "write") for each in self.landings(read, cwds)]
         known = not read.unknown_paths
+        if len(items) > MAX_NAMED:
+            # Nobody reads so many either; what the rest is counts as unknown.
+            items, known = items[:MAX_NAMED], False
         for argument, access in items:
             below = read.below if read.recursive and (access == "read" or removes) else None
             subject = self.path(argument, access, at, cwds, strictly=removes, below=below)

@@ -21,10 +21,10 @@ from nbtoolkit.permission.readonly import reading
 from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
 from nbtoolkit.permission.shell import read_line
 from nbtoolkit.permission.shell_effects import EffectJudge, unwritten
-from nbtoolkit.permission.shell_paths import Programs
+from nbtoolkit.permission.shell_paths import MAX_NAMED, Programs
 from nbtoolkit.permission.shell_values import Argument, Value, Variables, changes_what_runs, expand_files
 from nbtoolkit.permission.subject import Effect, Subject
-from nbtoolkit.permission.sweeps import Sweep, find_finds, operands_of, sweeps
+from nbtoolkit.permission.sweeps import Sweep, find_finds, operands_of, sweeps, unlike
 from nbtoolkit.permission.wrappers import allowed_form, unwrap
 
 if TYPE_CHECKING:
@@ -170,7 +170,14 @@ class _Judge(EffectJudge):
 
     def elements(self) -> None:
         """The words of arrays: what names a sensitive place there is about to name it to a command."""
-        for word in self.line.elements:
+        different = {word.raw: word for word in self.line.elements}
+        if len(different) > MAX_NAMED:
+            self.subjects.append(
+                CommandSubject(
+                    kind="unreadable", text=self.line.source, safety="it names too much to be judged", hidden=True
+                )
+            )
+        for word in list(different.values())[:MAX_NAMED]:
             argument = self.variables.argument(word)
             for value in argument.values:
                 found = self.place(value.text, "name", None, self.stack[-1][1], below=None, names=None, raw=word.raw)
@@ -383,7 +390,7 @@ class _Judge(EffectJudge):
         from nbtoolkit.permission.own_reach import own_reached
 
         feeds = self.fed_by(command) if any(each.fed for each in swept) else None
-        found = (own_reached(each, cwds, self.variables, self.base, feeds) for each in swept)
+        found = (own_reached(each, cwds, self.variables, self.base, feeds) for each in unlike(swept))
         return next((each for each in found if each is not None), None)
 
     def fed_by(self, command: SimpleCommand) -> list[Sweep] | None:

@@ -15,6 +15,7 @@ from nbtoolkit.permission.readonly import BELOW
 from nbtoolkit.permission.sensitive import MOST_ENTRIES, protected, resolve
 from nbtoolkit.permission.shell_values import UNKNOWN, expand_files
 from nbtoolkit.permission.subject import Effect
+from nbtoolkit.permission.trees import folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.sensitive import Places
     from nbtoolkit.permission.shell_values import Argument
 
-__all__ = ["PathJudge", "Programs", "holds_link"]
+__all__ = ["MAX_NAMED", "PathJudge", "Programs", "holds_link"]
 
 # Words of commands that aren't in the tables are looked at as paths; past so many nobody reads them either.
 MAX_NAMED = 400
@@ -342,11 +343,16 @@ def holds_link(path: str) -> bool:
     """Whether a file is a symlink or a folder holds one: where it is copied or moved to, paths mean something else."""
     if os.path.islink(path):  # noqa: PTH114
         return True
-    seen = 0
-    for folder, folders, files in os.walk(path):
-        seen += len(folders) + len(files)
-        if seen > MOST_ENTRIES or any(os.path.islink(os.path.join(folder, each)) for each in (*folders, *files)):  # noqa: PTH114, PTH118
+    seen, stack = 0, [path]
+    while stack:
+        place = stack.pop()
+        listing = folder(place)
+        if listing is None:
+            continue
+        seen += listing.size
+        if listing.links or seen > MOST_ENTRIES:
             return True
+        stack += [f"{place}/{name}" for name in listing.folders]
     return False
 
 

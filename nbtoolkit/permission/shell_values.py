@@ -6,17 +6,20 @@ the order, so that no path through loops and branches is missed.
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.shell_braces import NUMBER
 from nbtoolkit.permission.shell_operators import Value, operated, shown
+from nbtoolkit.permission.trees import folder as listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nbtoolkit.permission.shell import Part, ShellLine, SimpleCommand, Word
 
@@ -308,15 +311,40 @@ _SETTERS = frozenset(
 
 def expand_files(pattern: str, folder: str) -> list[str] | None:
     """The files that a glob names, from ``folder``, hidden ones where the pattern says so; None for too many."""
-    pattern = pattern.replace("[^", "[!")
-    if sum(map(has_magic, pattern.split("/"))) > MOST_GLOB_PARTS:
+    parts = pattern.replace("[^", "[!").split("/")
+    if sum(map(has_magic, parts)) > MOST_GLOB_PARTS:
         return None
-    found: list[str] = []
-    for path in glob.iglob(pattern, root_dir=None if os.path.isabs(pattern) else folder):  # noqa: PTH117, PTH207 - it stops in the middle
-        found.append(path)
-        if len(found) > MOST_FILES:
-            return None
-    return found
+    found = [("/" if pattern.startswith("/") else "")]
+    for at, part in enumerate(parts):
+        if not part:
+            if at == len(parts) - 1:
+                # Behind a slash at the end only folders count.
+                found = [each for each in found if os.path.isdir(os.path.join(folder, each))]  # noqa: PTH112, PTH118
+            continue
+        if not has_magic(part):
+            ahead = [f"{each}{part}" for each in found]
+            if at:
+                ahead = [each for each in ahead if os.path.lexists(os.path.join(folder, each))]  # noqa: PTH118
+        else:
+            matches = _matcher(part)
+            ahead = []
+            for each in found:
+                listing = listed(os.path.join(folder, each or "."))  # noqa: PTH118
+                if listing is None:
+                    continue
+                ahead += [each + name for names in (listing.files, listing.folders) for name in names if matches(name)]
+                if len(ahead) > MOST_FILES:
+                    return None
+        found = ahead if at == len(parts) - 1 else [f"{each}/" for each in ahead]
+    return [each for each in found if each and os.path.lexists(os.path.join(folder, each))]  # noqa: PTH118
+
+
+@lru_cache(maxsize=256)
+def _matcher(part: str) -> Callable[[str], bool]:
+    """Whether a name is one that a part of a glob names; hidden ones only where it begins so."""
+    match = re.compile(fnmatch.translate(part)).match
+    hidden = part.startswith(".")
+    return lambda name: (hidden or name[0] != ".") and match(name) is not None
 
 
 def has_magic(text: str) -> bool:

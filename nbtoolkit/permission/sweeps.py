@@ -52,6 +52,10 @@ _WRITERS = frozenset(
         "rsync",
     ]
 )
+# Past so many places nobody looks at each.
+MOST = 200
+# A command in a command in a command: deeper than this nobody means it.
+DEEPEST = 8
 _IN_PLACE = re.compile(r"-[a-zA-Z]*i|--in-place")
 _RECURSIVE = re.compile(r"-[a-zA-Z]*[rRa][a-zA-Z]*\Z|--recursive\Z|--archive\Z|--mirror\Z")
 
@@ -93,6 +97,17 @@ def sweeps(args: Sequence[Argument]) -> list[Sweep]:
         return git_sweeps(args[1:])
     check = _CHECKS.get(name)
     return [] if check is None else check(name, args[1:])
+
+
+def unlike(swept: Sequence[Sweep]) -> list[Sweep]:
+    """Those that differ, by what they name; of very many the first, and one that may be anything."""
+    kept: dict[object, Sweep] = {}
+    for each in swept:
+        plain = each.keeps is None and not each.of and each.inside is None
+        key = (each.target.values, each.target.guesses, each.below, each.tracked) if plain and each.target else id(each)
+        kept.setdefault(key, each)
+    found = list(kept.values())
+    return found if len(found) <= MOST else [*found[:MOST], Sweep(fed=True)]
 
 
 def operands_of(args: Sequence[Argument], valued: str = "") -> list[Argument]:
@@ -232,10 +247,13 @@ def _find(_name: str, args: Sequence[Argument]) -> list[Sweep]:
     return find_finds(args, prints=False) if acts else []
 
 
-def _changes(command: Sequence[Argument]) -> bool:
+def _changes(command: Sequence[Argument], depth: int = 0) -> bool:
     """Whether a command that gets files from elsewhere changes them."""
     from nbtoolkit.permission.wrappers import unwrap
 
+    if depth > DEEPEST:
+        return True
+    command = command[:MOST]
     stop = next((at for at, each in enumerate(command) if each.static in (";", "+")), len(command))
     words = command[:stop]
     if not words or words[0].static is None:
@@ -250,7 +268,7 @@ def _changes(command: Sequence[Argument]) -> bool:
         return False
     if any(re.search(r"\b(?:rm|mv|cp|shred|truncate|tee|sed|unlink|chmod|dd|ln)\b|>", each) for each in inner.scripts):
         return True
-    return any(_changes(each) for each in inner.commands)
+    return any(_changes(each, depth + 1) for each in inner.commands)
 
 
 def find_finds(args: Sequence[Argument], *, prints: bool = True) -> list[Sweep]:

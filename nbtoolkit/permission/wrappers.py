@@ -41,6 +41,10 @@ class Inner:
 _TRANSPARENT = frozenset({"nice", "timeout", "nohup", "time", "command", "env"})
 _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?\Z")
 
+# They add words to a command; one inside the other so many times is looked at as a whole no more.
+_APPENDERS = frozenset({"xargs", "parallel", "find"})
+MOST_APPENDERS = 8
+MOST_WORDS = 400
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
@@ -192,6 +196,9 @@ def _appended(inner: Inner, command: Sequence[Argument], replace: str | None) ->
     program = command[0].static
     if program is None or (replace and replace in program):
         inner.doubt = "what it runs isn't known until it runs"
+        return
+    if len(command) > MOST_WORDS or sum(each.static in _APPENDERS for each in command) > MOST_APPENDERS:
+        inner.doubt = "it wraps too many commands"
         return
     deeper = unwrap(command)
     if deeper is None:

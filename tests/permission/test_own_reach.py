@@ -84,3 +84,23 @@ def test_known_own_files_are_found_however_many_others_there_are(project: Path) 
     assert own_files_known([str(project / "d7")]) == [str(project / "nbtoolkit.toml")]
     assert next(own_below(str(project))) == str(project / "nbtoolkit.toml")
     assert list(own_below(str(project / "d1"))) == []
+
+
+def test_what_a_folder_holds_is_seen_anew_when_it_changes(project: Path, bench: Any) -> None:
+    tool, judge = Bash(cwd=project), bench("bypass")
+    deep = project / "a" / "b"
+    deep.mkdir(parents=True)
+    for _ in range(2):
+        assert judge.verdict(tool, command="rm -rf a") == "allow"
+        assert bench().verdict(tool, command="grep -r x a") == "allow"
+    (deep / "nbtoolkit.toml").touch()
+    (deep / ".env").touch()
+    assert judge.verdict(tool, command="rm -rf a") == "ask"
+    assert bench().verdict(tool, command="grep -r x a") == "ask"
+
+
+def test_nothing_that_is_named_among_very_many_is_lost(project: Path, bench: Any) -> None:
+    (project / "nbtoolkit.toml").touch()
+    many = " ".join(f"f{number}" for number in range(1_500))
+    for command in (f"rm -rf {many} .", f"rm -rf {many} /", f"echo {many} | xargs rm; rm -rf {many} ../project"):
+        assert bench("bypass").verdict(Bash(cwd=project), command=command) == "ask"

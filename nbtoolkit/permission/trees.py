@@ -1,0 +1,66 @@
+"""Folders as they are on disk, remembered: a tree that was looked through once costs a glance at each folder from then on.
+
+A folder is read again when its time of change is another one, or so recent that it may have changed twice within it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import NamedTuple
+
+__all__ = ["Folder", "folder"]
+
+# The memory of about a hundred thousand files; past it everything is forgotten, as starting over is cheap.
+MOST_FOLDERS = 20_000
+# Within so much of its own clock's grain a folder can change without its time doing so.
+GRAIN_NS = 100_000_000
+
+
+class Folder(NamedTuple):
+    """What lies in a folder: names of files, of folders, and whether one is a link."""
+
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+    links: bool
+
+    @property
+    def size(self) -> int:
+        """How many entries there are."""
+        return len(self.files) + len(self.folders)
+
+
+_seen: dict[str, tuple[int, int, Folder]] = {}
+
+
+def folder(path: str) -> Folder | None:
+    """What lies in a folder, links to folders among its files; None where it can't be read."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - called for each folder of a tree
+    except OSError:
+        return None
+    kept = _seen.get(path)
+    if kept is not None and kept[0] == found.st_mtime_ns and kept[1] == found.st_ino:
+        return kept[2]
+    now = time.time_ns()
+    files: list[str] = []
+    folders: list[str] = []
+    links = False
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    links = True
+                    files.append(entry.name)
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                else:
+                    files.append(entry.name)
+    except OSError:
+        return None
+    result = Folder(tuple(files), tuple(folders), links)
+    if now - found.st_mtime_ns > GRAIN_NS:
+        if len(_seen) > MOST_FOLDERS:
+            _seen.clear()
+        _seen[path] = found.st_mtime_ns, found.st_ino, result
+    return result
