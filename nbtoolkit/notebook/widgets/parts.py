@@ -165,6 +165,9 @@ class Kit:
 
     def close(self) -> None:
         """Close all, the outermost first, so that the page lets it go in one piece."""
+        if self._root is not None and self._root.comm is not None:
+            # A page that counted on would have no comm to tell it by.
+            self._root._view_count = None  # noqa: SLF001 - the protocol's own name
         for widget in reversed(self.widgets):
             close(widget)
         for layout in self._own:
