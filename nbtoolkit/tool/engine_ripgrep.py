@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RipgrepEngine", "engine", "ripgrep"]
 
-# More output than this is nothing that anybody reads; the search ends there.
+# More output than this is nothing that anybody reads; the search ends there. Names, and lines, which take more to hold.
 LARGEST_OUTPUT = 64 * 1024 * 1024
+LARGEST_CONTENT = 16 * 1024 * 1024
 READ_SIZE = 1 << 16
 # Of what the program says beside its output: enough for any fault, or for every path that it passes over.
 LARGEST_TALK = 100_000
@@ -175,14 +176,15 @@ class RipgrepEngine:
         timer.start()
         talk = _Talk(process, LARGEST_TRACE if stopper.telling else LARGEST_TALK)
         size = 0
+        most = LARGEST_CONTENT if query.pattern and query.mode == "content" else LARGEST_OUTPUT
         try:
             assert process.stdout is not None
             while piece := os.read(process.stdout.fileno(), READ_SIZE):
                 size += len(piece)
                 yield piece
-                if size >= LARGEST_OUTPUT:
+                if size >= most:
                     process.kill()
-                    stopper.ended = f"it had found {LARGEST_OUTPUT // 2**20} MB"
+                    stopper.ended = f"it had found {most // 2**20} MB"
                     break
             code = process.wait()
             talk.join(2.0)

@@ -395,7 +395,7 @@ def test_a_search_that_finds_too_much_says_that_it_ended(
         pytest.skip("the stand-in holds no output of another program")
     from nbtoolkit.tool import engine_ripgrep
 
-    monkeypatch.setattr(engine_ripgrep, "LARGEST_OUTPUT", 10)
+    monkeypatch.setattr(engine_ripgrep, "LARGEST_CONTENT", 10)
     (block,) = run(Grep(), pattern="class", output_mode="content").content
     assert isinstance(block, TextBlock)
     assert "[the search ended early" in block.text

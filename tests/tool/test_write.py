@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -391,6 +392,91 @@ def test_a_kill_in_the_middle_leaves_the_old_file_or_the_new_one(tmp_path: Path)
         process.stdout.close()
         content = path.read_text()
         assert content in ("a" * 2_000_000, "b" * 2_000_000)
+
+
+def test_a_kill_at_any_moment_of_an_edit_leaves_one_of_both_texts_and_its_mode(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "a.txt"
+    texts = [f"{word}\n" + "x" * 1_000_000 for word in ("one", "two")]
+    path.write_text(texts[0])
+    path.chmod(0o640)
+    program = (
+        "import asyncio, sys; from nbtoolkit.tool.edit import Edit\n"
+        "at = open(sys.argv[1]).read(3) == 'two'\n"
+        "print('ready', flush=True)\n"
+        "while True:\n"
+        "    old, new = ('two', 'one') if at else ('one', 'two')\n"
+        "    chunk = asyncio.run(Edit()(file_path=sys.argv[1], old_string=old, new_string=new)); at = not at\n"
+        "    assert chunk.state.value == 'success', chunk\n"
+    )
+    for wait in (0.0, 0.002, 0.005, 0.011, 0.017, 0.029):
+        process = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        before = path.stat().st_mtime_ns
+        end = time.monotonic() + 20
+        while path.stat().st_mtime_ns == before and time.monotonic() < end:
+            pass
+        time.sleep(wait)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        assert path.read_text() in texts
+        assert path.stat().st_mode & 0o777 == 0o640
+        # One that has its name already but not its place yet is left where a kill falls between two calls of the system.
+        assert [each.name for each in folder.iterdir() if not each.name.startswith(".nbtoolkit-")] == ["a.txt"]
+
+
+@pytest.mark.parametrize("what", ["read", "write", "edit"])
+def test_a_link_that_swings_to_and_fro_never_leads_a_call_to_what_was_not_judged(tmp_path: Path, what: str) -> None:
+    (tmp_path / "fine.txt").write_text("one\n")
+    (tmp_path / "secret.txt").write_text("one secret\n")
+    link, spare = tmp_path / "link.txt", tmp_path / "spare"
+    link.symlink_to("fine.txt")
+    over = threading.Event()
+
+    def swing() -> None:
+        at = 0
+        while not over.is_set():
+            at += 1
+            spare.symlink_to(("fine.txt", "secret.txt")[at % 2])
+            spare.replace(link)
+
+    tool, arguments = {
+        "read": (Read(), {}),
+        "write": (Write(), {"content": "one\n"}),
+        "edit": (Edit(), {"old_string": "one", "new_string": "one "}),
+    }[what]
+    given = {"file_path": str(link), **arguments}
+    engine = PermissionEngine(PermissionContext(working_directory=str(tmp_path)))
+    engine.add_rule("Read(./secret.txt)", "deny")
+    engine.add_rule("Write(./secret.txt)", "deny")
+    engine.add_rule("Edit(./secret.txt)", "deny")
+
+    async def rounds() -> int:
+        run = 0
+        for _ in range(150):
+            decision = await engine.check_permission(tool, given)
+            if decision.behavior.value == "deny":
+                continue
+            run += 1
+            chunk = await tool(**given)
+            assert isinstance(chunk, ToolChunk)
+            assert "secret\n" not in text(chunk)
+            assert not text(chunk).endswith("secret")
+        return run
+
+    thread = threading.Thread(target=swing)
+    thread.start()
+    try:
+        assert asyncio.run(rounds()) > 0
+    finally:
+        over.set()
+        thread.join()
+    assert (tmp_path / "secret.txt").read_text() == "one secret\n"
 
 
 def test_writing_where_a_folder_became_a_link_is_refused(tmp_path: Path) -> None:
