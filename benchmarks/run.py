@@ -38,6 +38,8 @@ class Worker:
         self.name = name
         # The same order of sets in all of them, and imports from compiled files, as people have them.
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        # The same ripgrep for all: the wheel's, which others look for on the PATH.
+        environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", os.defpath)])
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         self.process = subprocess.Popen(
             [python, "-m", "benchmarks.worker", name],

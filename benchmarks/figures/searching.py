@@ -19,14 +19,25 @@ CASES = {
     "all": "Grep 25,000 files, each a hit",
     "name": "Glob 25,000 files, 250 hits (floor: `rg --files`)",
     "names": "Glob 25,000 files, each a hit",
+    "first": "Grep 25,000 files, 250 hits, the first call of a session",
+    "first name": "Glob 25,000 files, 250 hits, the first call of a session",
 }
-TARGETS = {"few": "≤ 1.25 × floor", "all": "≤ 3.5 × floor", "name": "≤ 1.5 × floor", "names": "≤ 3.5 × floor"}
+TARGETS = {
+    "few": "≤ 1.25 × floor",
+    "all": "≤ 3.5 × floor",
+    "name": "≤ 1.5 × floor",
+    "names": "≤ 3.5 × floor",
+    "first": "≤ 1.25 × floor",
+    "first name": "≤ 1.5 × floor",
+}
 # What each tool is called with, and what ripgrep is.
 CALLS: dict[str, tuple[str, str, list[str]]] = {
     "few": ("Grep", "needle", ["-l", "--", "needle"]),
     "all": ("Grep", "more hay", ["-l", "--", "more hay"]),
     "name": ("Glob", "**/file*00.txt", ["--files"]),
     "names": ("Glob", "**/*.txt", ["--files"]),
+    "first": ("Grep", "needle", ["-l", "--", "needle"]),
+    "first name": ("Glob", "**/file*00.txt", ["--files"]),
 }
 UNIT = "ms"
 FILES = 25_000
@@ -84,6 +95,9 @@ async def _ours(root: Path, case: str) -> float:
     from nbtoolkit.permission import PermissionMode
     from nbtoolkit.tool import Glob, Grep, Toolkit
 
+    if case.startswith("first"):
+        # Nothing is known of the folder yet: what a search leaves out is looked for, not remembered.
+        _kept.clear()
     if not _kept:
         _kept.append(Toolkit(tools=[Grep(), Glob()]))
         _kept[0].mode = PermissionMode.BYPASS
