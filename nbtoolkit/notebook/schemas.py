@@ -23,6 +23,8 @@ PROVIDERS = {
     "gemini": "Gemini",
     "mcp": "MCP",
 }
+# More places of one change are counted.
+MOST_PLACES = 8
 # These have a mode that holds a model to the schema, and takes fewer schemas.
 _STRICT = frozenset({"openai", "openai_responses", "anthropic"})
 
@@ -64,4 +66,9 @@ def _lines(notes: Iterable[SchemaNote]) -> list[str]:
     places: dict[str, list[str]] = {}
     for note in notes:
         places.setdefault(note.text, []).append(note.where)
-    return [f"{', '.join(where)}: {text}" if any(where) else text for text, where in places.items()]
+    return [f"{_few(where)}: {text}" if any(where) else text for text, where in places.items()]
+
+
+def _few(places: list[str]) -> str:
+    more = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
+    return ", ".join(places[:MOST_PLACES]) + more

@@ -21,6 +21,7 @@ _ANNOTATIONS = frozenset(
 _PLAIN_FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}  # as OpenAI documents
 )
+LONG_ENUM = 250
 _CORE = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "$ref", "$defs", "description"}
 )
@@ -43,6 +44,9 @@ class Limits:
     recursion: bool = True
     max_depth: int | None = None
     max_properties: int | None = None
+    max_choices: int | None = None
+    # The letters of all values of one enum, where it has more than LONG_ENUM.
+    max_enum_chars: int | None = None
     max_tools: int | None = None
 
 
@@ -61,6 +65,8 @@ _OPENAI_STRICT = Limits(
     all_required=True,
     max_depth=10,
     max_properties=5000,
+    max_choices=1000,
+    max_enum_chars=15_000,
     max_tools=128,
 )
 
@@ -158,6 +164,7 @@ class _Fitting:
         self.renamed: dict[str, str] = {}
         self._definitions: dict[str, Any] = {}
         self._properties = 0
+        self._choices = 0
 
     def note(self, where: str, text: str) -> None:
         self.notes.append(SchemaNote(self.tool, where, text))
@@ -188,6 +195,8 @@ class _Fitting:
                 fitted["$defs"] = {key: self.node(each, f"$defs.{key}", 1) for key, each in definitions.items()}
             if limits.max_properties is not None and self._properties > limits.max_properties:
                 raise _Unfit(f"it has {self._properties} properties, more than {limits.max_properties}")
+            if limits.max_choices is not None and self._choices > limits.max_choices:
+                raise _Unfit(f"it has {self._choices} values to choose from, more than {limits.max_choices}")
             schema = fitted
         return parameters if schema == parameters else schema
 
@@ -240,6 +249,8 @@ class _Fitting:
             elif keyword in {"anyOf", "allOf", "oneOf", "prefixItems"}:
                 kept[keyword] = [self.node(each, where, depth) for each in value]
             else:
+                if keyword == "enum" and isinstance(value, list):
+                    self._count_choices(value, where)
                 kept[keyword] = value
         if self.limits.closed:
             self._close(kept, where, depth)
@@ -248,6 +259,13 @@ class _Fitting:
             # A reference stands alone there; what is said beside it stays beside a choice of one.
             kept["anyOf"] = [{"$ref": kept.pop("$ref")}]
         return kept
+
+    def _count_choices(self, values: list[Any], where: str) -> None:
+        self._choices += len(values)
+        most = self.limits.max_enum_chars
+        size = sum(len(each) for each in values if isinstance(each, str)) if len(values) > LONG_ENUM else 0
+        if most is not None and size > most:
+            raise _Unfit(f"the {len(values)} values of {where or 'it'} have {size} characters, more than {most}")
 
     def _takes(self, keyword: str, value: Any) -> bool:
         limits = self.limits

@@ -129,6 +129,27 @@ def test_strict_mode_counts_levels() -> None:
     assert fit("t", deep["properties"]["a"], "openai", strict=True).strict
 
 
+def test_openais_strict_mode_counts_values_to_choose_from_and_their_letters() -> None:
+    def sent(*counts: int, letters: int = 1) -> tuple[bool, str]:
+        properties = {f"e{n}": {"enum": [f"{i:0{letters}}" for i in range(many)]} for n, many in enumerate(counts)}
+        schema = {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+        fitted = fit("pick", schema, "openai", strict=True)
+        return fitted.strict, str(fitted.notes[0]) if fitted.notes else ""
+
+    assert sent(400, 600) == (True, "")
+    assert sent(400, 601) == (
+        False,
+        "pick: sent without strict, since it has 1001 values to choose from, more than 1000",
+    )
+    assert sent(250, letters=90) == (True, "")
+    assert sent(251, letters=60)[1].endswith("since the 251 values of e0 have 15060 characters, more than 15000")
+
+
 def test_gemini_gets_what_its_subset_knows_and_the_rest_in_words() -> None:
     schema, notes = sent(rich, "gemini")
     parameters = schema["parametersJsonSchema"]
