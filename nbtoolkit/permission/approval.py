@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.engine import Judged, Judgement
     from nbtoolkit.permission.rule import PermissionDecision
     from nbtoolkit.permission.subject import SubjectVerdict
+    from nbtoolkit.state import AgentState
 
 __all__ = [
     "Answerer",
@@ -51,7 +52,7 @@ class ApprovalRequest:
     """One question: this call, exactly these arguments, and why it asks.
 
     ``tool_input`` is what will run if the answer allows. ``variables`` holds the objects behind arguments that name
-    notebook variables.
+    notebook variables, ``state`` is what the asking conversation has read and switched on.
     """
 
     id: str
@@ -63,6 +64,7 @@ class ApprovalRequest:
     origin: Origin = field(default_factory=lambda: Origin("script"))
     judgement: Judgement | None = None
     variables: Mapping[str, object] = field(default_factory=dict)
+    state: AgentState | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,25 +15,76 @@ from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["move_content", "moved", "suggest_rules"]
+__all__ = ["move_content", "moved", "suggest_rules", "takes_secret"]
 
 # What a person can read and mean; a longer suggestion would allow what nobody has looked at.
 LONGEST_SUGGESTION = 2000
 
+# How deep in an argument's value a secret is looked for.
+DEEPEST = 8
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|[^a-z])(?:pass(?:word|wd|phrase|code)?|pwd|pin|secret|token|credentials?|otp|cvv|cvc|authorization|cookie)(?:$|[^a-z])"
+    r"|api.?key|private.?key|access.?key|secret.?key|credit.?card|card.?number"
+)
 _PLAIN = re.compile(r"[A-Za-z0-9_/:+@%-][A-Za-z0-9_./:+@% -]*(?<! )|\.{1,2}/[A-Za-z0-9_./:+@% -]*(?<! )")
 
 
 # ------------------------------------------------------------------------------------------------------- suggesting
-def suggest_rules(tool_name: str, tool_input: Mapping[str, Any], base: str | None = None) -> list[PermissionRule]:
+def suggest_rules(
+    tool_name: str, tool_input: Mapping[str, Any], base: str | None = None, schema: Mapping[str, Any] | None = None
+) -> list[PermissionRule]:
     """The rule that allows calls with exactly these arguments; none where it would be too long to be read.
 
-    ``base`` is the folder that its relative paths will be read from, by default the process's own.
+    ``base`` is the folder that its relative paths will be read from, by default the process's own. No secret stands in a
+    rule: an argument for one, by its name or ``schema``, is left free; where that leaves none, and where another
+    argument holds one, there is no rule.
     """
-    conditions = [_exactly(name, value, base) for name, value in tool_input.items()]
+    told = {name: value for name, value in tool_input.items() if not takes_secret(name, value, schema)}
+    if (tool_input and not told) or any(_known_secret(name, value) for name, value in told.items()):
+        return []
+    conditions = [_exactly(name, value, base) for name, value in told.items()]
     content = ", ".join(map(str, conditions)) if conditions else None
     if content is not None and len(content) > LONGEST_SUGGESTION:
         return []
     return [PermissionRule(tool_name=tool_name, rule_content=content, behavior=PermissionBehavior.ALLOW)]
+
+
+def takes_secret(name: str, value: Any, schema: Mapping[str, Any] | None = None) -> bool:
+    """Whether an argument is one that takes a secret, by its schema or its name, or that of something in it."""
+    properties = (schema or {}).get("properties")
+    about = properties.get(name) if isinstance(properties, dict) else None
+    if about is not None and _masked(about):
+        return True
+    return _named_secret(name, value)
+
+
+def _masked(about: Any) -> bool:
+    """Whether a schema marks its value as a secret, in one of its forms at least."""
+    if isinstance(about, list):
+        return any(_masked(each) for each in about)
+    if not isinstance(about, dict):
+        return False
+    if about.get("writeOnly") is True or about.get("format") == "password":
+        return True
+    return any(_masked(about.get(word)) for word in ("anyOf", "oneOf", "allOf", "items"))
+
+
+def _named_secret(name: str, value: Any, depth: int = 0) -> bool:
+    if isinstance(value, dict):
+        return depth < DEEPEST and any(_named_secret(str(each), held, depth + 1) for each, held in value.items())
+    if isinstance(value, list):
+        return depth < DEEPEST and any(_named_secret(name, held, depth + 1) for held in value)
+    # In userPassword the words are told apart by their capitals.
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return value not in (None, "", True, False) and _SECRET_NAME.search(words) is not None
+
+
+def _known_secret(name: str, value: Any) -> bool:
+    # Loaded when first asked about: its patterns cost as much as all else here.
+    from nbtoolkit.redact import redacted
+
+    held = {name: value}
+    return bool(redacted(held) != held)
 
 
 def _exactly(name: str, value: Any, base: str | None) -> Condition:

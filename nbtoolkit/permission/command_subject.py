@@ -257,7 +257,7 @@ def suggest(args: Sequence[Argument], allowed: Form | None, reach: int = 0) -> P
     if not words:
         return None
     chosen, open_end = _chosen(words, reach, known=len(words) == len(allowed))
-    if not chosen:
+    if not chosen or _tells(chosen):
         return None
     text = " ".join(shlex.quote(word) if re.search(r"[\s'\"\\$`()*]|^$|:$", word) else word for word in chosen)
     if "\n" in text or len(text) > 300:
@@ -265,6 +265,25 @@ def suggest(args: Sequence[Argument], allowed: Form | None, reach: int = 0) -> P
     return PermissionRule(
         tool_name="Bash", rule_content=f"{text}:*" if open_end else text, behavior=PermissionBehavior.ALLOW
     )
+
+
+_SECRET_OPTION = re.compile(
+    r"(?i)--?[\w-]*(?:password|passwd|passphrase|token|secret|api-?key|credential|\buser\b|\bauth|access-key)[\w-]*(=.|\Z)"
+)
+_SECRET_WORD = re.compile(
+    r"(?i)(?:authorization|cookie|[\w-]*(?:token|api-?key|secret|auth|passw)[\w-]*)\s*[:=]\s*\S|://[^/\s@]+:[^/\s@]+@"
+)
+
+
+def _tells(words: list[str]) -> bool:
+    """Whether a word seems to be a secret, or to come with one: what nobody wants in a rule."""
+    for at, word in enumerate(words):
+        option = _SECRET_OPTION.match(word)
+        if (option is not None and (option.group(1) or at + 1 < len(words))) or _SECRET_WORD.search(word):
+            return True
+        if word in ("-u", "-U") and ":" in "".join(words[at + 1 : at + 2]):
+            return True
+    return False
 
 
 def _chosen(words: list[str], reach: int, *, known: bool) -> tuple[list[str], bool]:

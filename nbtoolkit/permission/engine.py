@@ -381,7 +381,7 @@ class PermissionEngine:
             if call.traits.own_suggestions:
                 suggested = await tool.generate_suggestions(call.tool_input)
             else:
-                suggested = suggest_rules(tool.name, call.tool_input, call.base)
+                suggested = suggest_rules(tool.name, call.tool_input, call.base, tool.input_schema)
             if call.own_matches is not None:
                 return [each for each in suggested if await tool.match_rule(each.rule_content, call.tool_input)]
             subject = asking[0].subject

@@ -7,6 +7,7 @@ person makes here keeps it accepted.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -274,7 +275,8 @@ class Store:
     def _target(self, scope: Scope) -> tuple[Path, str]:
         if scope == "project":
             folder = self.project_path.parent
-            if not self.project_path.resolve().is_relative_to(folder.resolve()):
+            # realpath, since a link to itself would be no StoreError but a RuntimeError.
+            if not Path(os.path.realpath(self.project_path)).is_relative_to(os.path.realpath(folder)):
                 raise StoreError(f"{str(self.project_path)!r} is a link that leads out of the project.")
             return self.project_path, PROJECT
         if scope != "user":

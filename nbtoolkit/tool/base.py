@@ -117,7 +117,7 @@ class ToolBase:
         """Rules that would allow calls like this one."""
         from nbtoolkit.permission.arguments import suggest_rules
 
-        return suggest_rules(self.name, tool_input)
+        return suggest_rules(self.name, tool_input, schema=self.input_schema)
 
     async def check_external_result(self, result: Any) -> Any:
         """Look at a result that was handed in for an external tool; what comes back is taken."""

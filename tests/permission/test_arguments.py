@@ -15,6 +15,7 @@ from nbtoolkit.permission.conditions import Condition, parse_content
 from nbtoolkit.permission.matching import Reading, match_arguments
 from nbtoolkit.permission.pattern import absolute
 from nbtoolkit.permission.subject import Match
+from nbtoolkit.tool.bash import Bash
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
@@ -356,3 +357,48 @@ def test_a_call_without_arguments_suggests_the_tool() -> None:
 
 def test_what_nobody_could_read_is_not_suggested() -> None:
     assert suggest_rules("run", {"code": "x" * 3000}) == []
+
+
+# ------------------------------------------------------------------------------------------------- secrets in no rule
+@pytest.mark.parametrize(
+    ("tool_input", "suggested"),
+    [
+        ({"host": "h", "password": "hunter2"}, ["tool(host=h)"]),
+        ({"host": "h", "dbPassword": "hunter2"}, ["tool(host=h)"]),
+        ({"host": "h", "api_key": "x"}, ["tool(host=h)"]),
+        ({"host": "h", "headers": {"Authorization": "x"}}, ["tool(host=h)"]),
+        ({"host": "h", "code": "77"}, ["tool(host=h)"]),
+        ({"host": "h", "maybe": "x"}, ["tool(host=h)"]),
+        ({"host": "h", "password": None}, ["tool(host=h, password=null)"]),
+        ({"max_tokens": 9}, ["tool(max_tokens=9)"]),
+        ({"password": "hunter2"}, []),
+        ({"sql": "select 'qwertyuiop12345'", "n": 1}, []),
+        ({"host": "h", "text": "sk-abcdefghijklmnopqrstuv1234"}, []),
+    ],
+)
+def test_no_suggestion_holds_a_secret(
+    monkeypatch: pytest.MonkeyPatch, tool_input: dict[str, Any], suggested: list[str]
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "qwertyuiop12345")
+    masked = {"format": "password", "writeOnly": True}
+    schema = {"properties": {"code": masked, "maybe": {"anyOf": [masked, {"type": "null"}]}, "host": {}}}
+    assert list(map(str, suggest_rules("tool", tool_input, schema=schema))) == suggested
+
+
+@pytest.mark.parametrize(
+    ("command", "suggested"),
+    [
+        ("curl -u me:pw https://x", []),
+        ("curl https://me:pw@x/", []),
+        ("curl -H 'Authorization: Bearer abc' https://x", []),
+        ("curl -H 'X-Api-Key: abc' https://x", []),
+        ("curl -d password=abc https://x", []),
+        ("wget --http-password=abc https://x", []),
+        ("wget --http-password abc https://x", []),
+        ("docker login -p abc", ["Bash(docker login:*)"]),
+        ("curl https://x/a.csv", ["Bash(curl https://x/a.csv)"]),
+    ],
+)
+def test_no_suggested_command_holds_one_either(bench: Any, project: Path, command: str, suggested: list[str]) -> None:
+    found = bench().judge(Bash(cwd=project), command=command).decision.suggested_rules
+    assert list(map(str, found or [])) == suggested
