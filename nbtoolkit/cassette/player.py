@@ -143,7 +143,10 @@ class Replay(Tape):
         entry = self._take("call", tool.name, "", arguments.json)
         fields = entry.fields
         try:
-            written = fields["stream"] if "stream" in fields else [fields["result"]] if "result" in fields else []
+            # A run that raised before it gave anything has neither.
+            written = fields["stream"] if "stream" in fields else [] if "raised" in fields else [fields["result"]]
+            if not isinstance(written, list):
+                raise TypeError(f"stream must be a list, got {type(written).__name__}")
             chunks = read_chunks(written, self.places)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self.cassette.spoilt(entry, error) from None

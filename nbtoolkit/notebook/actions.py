@@ -13,7 +13,7 @@ from nbtoolkit.notebook.grammar import SPECS
 from nbtoolkit.notebook.recorder import is_recorded
 from nbtoolkit.notebook.schemas import PROVIDERS, sent
 from nbtoolkit.notebook.session import Session, mistakes, one_of, result_is_used
-from nbtoolkit.notebook.text import box, code, count, safe, settled, soft, table
+from nbtoolkit.notebook.text import box, code, count, one_line, safe, settled, soft, table
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.files import FileChange, FileFault
@@ -36,6 +36,8 @@ ACTIONS: dict[str, Action] = {}
 _OWN = frozenset({"reset_tools", "Skill"})
 # What a saved notebook keeps of the panel; `list` has all.
 PANEL_ROWS = 100
+# Of what a file asks for: a person reads so much of it here, and more of it in the file.
+WITHHELD, WITHHELD_LINE = 40, 160
 
 MODES = {
     PermissionMode.DEFAULT: "read-only calls run, others ask",
@@ -392,7 +394,9 @@ def withheld(store: Store) -> list[str]:
     held = store.withheld
     if not held:
         return []
-    asked = "; ".join(held)
+    asked = "; ".join(one_line(each, WITHHELD_LINE) for each in held[:WITHHELD])
+    if len(held) > WITHHELD:
+        asked += f"; and {len(held) - WITHHELD:,} more in the file"
     return [f"{store.project_path.name} asks for: {asked}. None of it holds before %toolkit rules accept."]
 
 
