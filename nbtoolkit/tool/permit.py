@@ -102,6 +102,7 @@ async def _ask(
         origin=entry.asked_by,
         judgement=judgement,
         variables=judged.variables,
+        state=call.state,
     )
     began = time.perf_counter()
     try:

@@ -14,6 +14,7 @@ from nbtoolkit.notebook.widgets.highlight import coloured, lexer_for, lines_of, 
 from nbtoolkit.permission.approval import ApprovalRequest
 from nbtoolkit.permission.engine import PermissionEngine
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionRule
+from nbtoolkit.state import AgentState
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.bash import Bash
 from nbtoolkit.tool.diffs import unified
@@ -22,12 +23,13 @@ from nbtoolkit.tool.write import Write
 from tests.notebook.asking import HOSTILE, Markup
 
 
-def shown(tool: ToolBase, tool_input: dict[str, Any], *allowed: str) -> Body:
+def shown(tool: ToolBase, tool_input: dict[str, Any], *allowed: str, state: AgentState | None = None) -> Body:
     engine = PermissionEngine(PermissionContext())
     for text in allowed:
         engine.add_rule(PermissionRule.parse(text, PermissionBehavior.ALLOW))
     judged = asyncio.run(engine.judge(tool, dict(tool_input)))
-    return body(ApprovalRequest("c", tool, tool_input, judged.decision, judged.subjects, judgement=judged))
+    asked = ApprovalRequest("c", tool, tool_input, judged.decision, judged.subjects, judgement=judged, state=state)
+    return body(asked)
 
 
 def ledger(command: str, *allowed: str) -> list[tuple[str, str, str]]:
@@ -161,6 +163,17 @@ def test_an_edit_that_would_fail_says_so_beside_its_arguments(tmp_path: Path) ->
     text = Markup(made.markup).text
     assert "It would fail: old_string is not in" in text
     assert "old_stringgoodbye" in text
+
+
+def test_a_file_that_was_never_read_is_said_to_stop_the_call_above_its_difference(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("hello\n")
+    tool_input = {"file_path": str(path), "content": "goodbye\n"}
+    assert "It would fail" not in shown(Write(), tool_input).markup
+    text = Markup(shown(Write(), tool_input, state=AgentState()).markup).text
+    assert "It would fail" in text
+    assert "has not been read yet" in text
+    assert "1−hello" in text
 
 
 def test_what_is_left_out_of_a_difference_is_counted_and_counts_as_not_shown() -> None:

@@ -71,24 +71,29 @@ def body(request: ApprovalRequest) -> Body:
     return table
 
 
-def _change_body(request: ApprovalRequest, change: Callable[[dict[str, Any]], FileChange]) -> Body | None:
+def _change_body(request: ApprovalRequest, change: Callable[[dict[str, Any], Any], FileChange]) -> Body | None:
     """The difference that Write or Edit would make; None where the arguments themselves say more."""
     from nbtoolkit.tool.files import FileFault
 
+    arguments, failing = dict(request.tool_input), ""
     try:
-        made = change(dict(request.tool_input))
-    except FileFault as fault:
+        try:
+            made = change(arguments, request.state)
+        except FileFault as fault:
+            said = visible(settled(one_line(str(fault), FAULT_LIMIT)))
+            failing = f'<p class="nbtk-note nbtk-bad nbtk-above">It would fail: {said}</p>'
+            # A file that was not read yet: what would become of it can be shown all the same.
+            made = change(arguments, None)
+    except FileFault:
         table = arguments_body(request)
-        said = visible(settled(one_line(str(fault), FAULT_LIMIT)))
-        note = f'<p class="nbtk-note nbtk-bad">It would fail: {said}</p>'
-        return Body(table.markup + note, table.cut, table.lines + 1)
+        return Body(failing + table.markup, table.cut, table.lines + 1)
     except Exception:
         # The difference is a help; without it the arguments are there.
         logger.warning("a difference could not be shown", exc_info=True)
         return None
     if made.before is not None and made.before == made.after:
         return None
-    note = '<p class="nbtk-note nbtk-above">A new file.</p>' if made.before is None else ""
+    note = failing + ('<p class="nbtk-note nbtk-above">A new file.</p>' if made.before is None else "")
     if request.tool_input.get("replace_all"):
         note += '<p class="nbtk-note nbtk-above">Every place where the old text stands.</p>'
     markup, whole, lines = diff_markup(made.diff, made.path, made.left_out)
