@@ -18,7 +18,7 @@ from nbtoolkit.notebook.fields import others, resolve, variable_class
 from nbtoolkit.notebook.names import is_of
 from nbtoolkit.permission.json_object import json_object, no_constant
 
-__all__ = ["parse_arguments", "parse_json_object", "value_of"]
+__all__ = ["may_stand", "parse_arguments", "parse_json_object", "value_of"]
 
 _TYPES: dict[type, str] = {
     bool: "boolean", int: "integer", float: "number", dict: "object", list: "array", type(None): "null"
@@ -79,7 +79,7 @@ def value_of(key: str, word: Word, about: Mapping[str, Any], root: Mapping[str, 
         except CommandError as error:
             if error.fitting is None:
                 raise
-            raise error.fitting(key, partial(_may_stand, about=about, root=root)) from None
+            raise error.fitting(key, partial(may_stand, about=about, root=root)) from None
         return _carried(key, word.text, found, about)
     if isinstance(parsed, str):
         word.check_braces(evaluate, key)
@@ -135,7 +135,7 @@ def _carried(key: str, text: str, value: Any, about: Mapping[str, Any]) -> Any:
 _PLAIN_MODULES = frozenset({"datetime", "decimal", "pathlib", "uuid", "fractions"})
 
 
-def _may_stand(value: Any, about: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+def may_stand(value: Any, about: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
     """Whether a variable's value could be this argument: the class that it names, or JSON of its type."""
     wanted = variable_class(about)
     if wanted is not None:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nbtoolkit import hooks
 from nbtoolkit.message import ToolResultState
+from nbtoolkit.notebook.arguments import may_stand
 from nbtoolkit.notebook.command import CommandError, Option, Spec, Word, find, split
 from nbtoolkit.notebook.exports import FORMATS as EXPORTS
 from nbtoolkit.notebook.fields import resolve, variable_class
@@ -82,6 +84,9 @@ class Known:
                 return map(str, changes)
             case "server":
                 return [client.name for client in toolkit.mcps]
+            case "pending":
+                waiting = getattr(hooks.default_approver, "pending", None)
+                return [call.id for call in waiting()] if waiting is not None else ()
             case "cassette":
                 # The usual name, and any other of its kind.
                 return sorted(str(path) for path in Path().glob("*.jsonl"))
@@ -184,7 +189,9 @@ def _arguments(positions: list[Word], word: Word, known: Known) -> tuple[str, li
 
 def _values(typed: str, about: Mapping[str, Any], root: Mapping[str, Any], known: Known) -> list[Candidate]:
     if typed.startswith("$"):
-        return _fitting(typed, [f"${name}" for name in known.words("expression")], "variable")
+        own = public(known.variables)
+        first = sorted(own, key=lambda name: not may_stand(own[name], about, root))
+        return _fitting(typed, [f"${name}" for name in first], "variable")
     found = _choices(about, root)
     if (kind := variable_class(about)) is not None:
         own = public(known.variables)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from enum import Enum
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -11,6 +12,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from nbtoolkit import hooks
 from nbtoolkit.notebook import magics
 from nbtoolkit.permission.rule import PermissionMode
 from nbtoolkit.tool.function import FunctionTool
@@ -115,6 +117,21 @@ def test_tab_offers_every_subcommand_and_mode(shell: InteractiveShell) -> None:
 
 def test_tab_offers_the_notebooks_names_for_an_expression(shell: InteractiveShell) -> None:
     assert {"%toolkit add rows", "%toolkit add row_limit"} <= set(offered(shell, "%toolkit add row"))
+
+
+def test_tab_offers_what_fits_the_argument_first(shell: InteractiveShell) -> None:
+    assert offered(shell, "%toolkit call count_rows limit=$ro") == [
+        "%toolkit call count_rows limit=$row_limit", "%toolkit call count_rows limit=$rows",
+    ]  # fmt: skip
+
+
+def test_tab_offers_the_ids_of_what_waits(shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = [SimpleNamespace(id="a1"), SimpleNamespace(id="b2")]
+    monkeypatch.setattr(hooks, "default_approver", SimpleNamespace(pending=lambda: calls))
+    assert offered(shell, "%toolkit approve ") == ["%toolkit approve a1", "%toolkit approve b2"]
+    assert offered(shell, "%toolkit reject b") == ["%toolkit reject b2"]
+    monkeypatch.setattr(hooks, "default_approver", None)
+    assert offered(shell, "%toolkit approve ") == []
 
 
 def test_tab_elsewhere_is_as_it_was(shell: InteractiveShell) -> None:
