@@ -85,7 +85,7 @@ def offered(shell: InteractiveShell, code: str, *, ours: bool = True) -> list[st
         ("%toolkit call count_rows dry_run=t", ["%toolkit call count_rows dry_run=true"]),
         (
             "%toolkit call count_rows limit=$row",
-            [f"%toolkit call count_rows limit=${v}" for v in ("rows", "row_limit")],
+            [f"%toolkit call count_rows limit=${v}" for v in ("row_limit", "rows")],
         ),
         ("%toolkit why clear_rows ", ["%toolkit why clear_rows path="]),
         ("%toolkit schema count_rows --f", ["%toolkit schema count_rows --format"]),
