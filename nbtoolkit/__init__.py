@@ -5,8 +5,15 @@ Names are loaded when they are first used: importing the package loads no IPytho
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+if sys.platform == "emscripten":
+    raise ImportError(
+        "nbtoolkit doesn't run in Pyodide (JupyterLite, marimo's playground): approvals, tools and MCP servers need threads, "
+        "processes and sockets, which a browser has none of. Use JupyterLab or Notebook 7 with a kernel on a machine."
+    )
 
 if TYPE_CHECKING:
     from nbtoolkit.hooks import get_toolkit as get_toolkit

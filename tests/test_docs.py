@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
+import importlib
+import inspect
 import re
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import nbformat
@@ -48,11 +51,43 @@ def words(markup: str) -> str:
 
 def test_every_page_is_there_and_every_link_inside_leads_somewhere(site: Path) -> None:
     pages = {page.relative_to(site).as_posix(): page.read_text() for page in site.rglob("*.html")}
-    assert {"index.html", "magics.html", "permissions.html", "headless.html", "safety.html", "api.html"} <= set(pages)
+    assert {
+        "index.html",
+        "magics.html",
+        "permissions.html",
+        "headless.html",
+        "safety.html",
+        "api.html",
+        "machines.html",
+        "platforms.html",
+    } <= set(pages)
     assert {f"notebooks/{notebook.stem}.html" for notebook in NOTEBOOKS} <= set(pages)
     for name, page in pages.items():
         for link in re.findall(r'(?:href|src)="([^"#:?]+)[^":]*"', page):
             assert (site / name).parent.joinpath(link).exists(), f"{name} links to {link}"
+
+
+FACES = [
+    "nbtoolkit",
+    *(
+        f"nbtoolkit.{name}"
+        for name in ["tool", "message", "permission", "mcp", "skill", "state", "agents", "exception"]
+    ),
+]
+
+
+def test_the_reference_has_each_public_name_with_its_sentence(site: Path) -> None:
+    inventory = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
+    documented = {line.split(" ", 1)[0] for line in zlib.decompress(inventory).decode().splitlines()}
+    last = {name.rpartition(".")[2] for name in documented if name.startswith("nbtoolkit.")}
+    for face in FACES:
+        module = importlib.import_module(face)
+        for name in module.__all__:
+            # The package itself gives the names of those below it once more.
+            assert f"{face}.{name}" in documented or (face == "nbtoolkit" and name in last), f"{face}.{name}"
+            said = inspect.getdoc(getattr(module, name))
+            # An alias of a type has the words beside it, for those who read the code.
+            assert said or not inspect.isclass(getattr(module, name)), f"{face}.{name} has no docstring"
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
