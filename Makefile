@@ -11,6 +11,7 @@
 #   make conformance
 #                the official MCP conformance suite and MCP's inspector against a notebook that serves its tools
 #   make bench   what things cost, beside a floor and other libraries (make bench ARGS='--only calling')
+#   make lowest  the tests below the kernels with the lowest version of every dependency that pyproject.toml admits
 #   make clean   remove the environments and caches
 
 PYTHON ?= python3
@@ -29,7 +30,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 # A target whose recipe failed half-way is made again.
 .DELETE_ON_ERROR:
-.PHONY: lab demo check format test test-below test-browser docs bench pictures conformance environments chromium clean
+.PHONY: lab demo check format test test-below test-browser lowest docs bench pictures conformance environments chromium clean
 
 lab: .venv/.notebooks
 	$(PY) -m jupyterlab $(AS_ROOT) --LabApp.default_url=/lab/tree/$(QUICKSTART) $(ARGS)
@@ -82,6 +83,18 @@ conformance: .venv/.dev .venvs/node/.made
 
 bench: .venv/.dev $(PEER_STAMPS)
 	$(PY) -m benchmarks.run $(ARGS)
+
+lowest: .venvs/lowest/.made
+	.venvs/lowest/bin/python -m pytest -m "not kernel and not browser" tests $(ARGS)
+
+# uv is what can look for the lowest; what they need themselves is the newest that fits them.
+.venvs/lowest/.made: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet uv
+	$(@D)/bin/uv pip compile --quiet --resolution lowest-direct --extra test --python $(@D)/bin/python $< -o $(@D)/lowest.txt
+	$(@D)/bin/uv pip install --quiet --python $(@D)/bin/python -r $(@D)/lowest.txt
+	$(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --no-deps --editable .
+	@touch $@
 
 environments: .venv/.dev $(KERNEL_STAMPS)
 
