@@ -389,11 +389,14 @@ class PermissionEngine:
         found: dict[PermissionRule, None] = {}
         for verdict in asking:
             subject = verdict.subject
-            if subject.suggestion is not None:
-                found[subject.suggestion] = None
-            elif subject.within is None or verdicts[subject.within].subject.suggestion is None:
+            around = None if subject.within is None else verdicts[subject.within]
+            if around is not None and around.behavior is not ALLOW and around.subject.suggestion is not None:
+                # What allows the command allows the path that it names.
+                continue
+            if subject.suggestion is None:
                 # This part would ask again, whatever was allowed of the others.
                 return []
+            found[subject.suggestion] = None
         return list(found)
 
 

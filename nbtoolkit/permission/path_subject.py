@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.pattern import path_pattern
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
-from nbtoolkit.permission.sensitive import inside, protected, resolve
+from nbtoolkit.permission.sensitive import inside, protected, resolve, system_folder
 from nbtoolkit.permission.subject import Effect, Match, Subject
 
 if TYPE_CHECKING:
@@ -144,7 +144,10 @@ def _shown(path: str) -> str:
 
 
 def suggest_folder(tool: str, resolved: Sequence[str], base: str) -> PermissionRule | None:
-    """A rule for the folder that a path lies in, relative to where rules are read from if it lies there."""
+    """A rule for the folder that a path lies in, relative to where rules are read from if it lies there.
+
+    Where that would be all of the project, a home or a folder of the system, it is for the file alone.
+    """
     if len(resolved) != 1:
         return None
     path = resolved[0]
@@ -152,12 +155,12 @@ def suggest_folder(tool: str, resolved: Sequence[str], base: str) -> PermissionR
     base = os.path.realpath(base) if base else ""
     if base and inside(folder, (base,)):
         below = os.path.relpath(folder, base)
-        text = f"./{below}/**" if below != "." else "./**"
-    elif folder == "/":
+        text = f"./{below}/**" if below != "." else f"./{path.rpartition('/')[2]}"
+    elif system_folder(folder):
         text = path
     else:
         text = f"{folder}/**"
-    if any(char in text[:-2] for char in "*?[]{}\\()"):
+    if any(char in text.removesuffix("**") for char in "*?[]{}\\()"):
         return None
     rule = PermissionRule(tool_name=tool, rule_content=text, behavior=PermissionBehavior.ALLOW)
     return rule if path_pattern(text, base or "/", wide=False).matches(path) else None

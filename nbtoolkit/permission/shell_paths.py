@@ -184,7 +184,7 @@ class PathJudge:
             text=raw,
             base=self.base,
             strictly=strictly,
-            tool=("Write" if access == "write" else "Read") if within is None else None,
+            tool=("Write" if access == "write" else "Read") if within is None or names is None else None,
         )
         if not cwds and subject.safety is None and not text.startswith("/"):
             # Wherever it is, its name may say enough.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +11,10 @@ from nbtoolkit.permission.explain import Explanation
 from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionDecision, PermissionRule
 from nbtoolkit.permission.subject import Effect
+from nbtoolkit.tool.write import Write
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def explain(bench: Any, tool: Any, **tool_input: Any) -> Explanation:
@@ -182,3 +186,21 @@ def test_trying_a_change_leaves_the_grants_alone() -> None:
     grants.add(rule)
     assert list(grants.without(rule)) == []
     assert list(grants) == [rule]
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("notes.txt", "Write(./notes.txt)"),
+        ("out/a.txt", "Write(./out/**)"),
+        ("/tmp/zz.txt", "Write(/tmp/zz.txt)"),
+        ("~/x.txt", "Write({home}/x.txt)"),
+        ("/srv/data/a.csv", "Write(/srv/data/**)"),
+    ],
+)
+def test_the_smallest_change_for_a_file_is_its_folder_or_itself_where_that_is_too_much(
+    project: Path, bench: Any, path: str, rule: str
+) -> None:
+    home = project.parent / "home"
+    text = explain(bench(), Write(), file_path=path.replace("~", str(home)), content="x").change
+    assert text == f"allow {rule.format(home=home)} (then it allows)."
