@@ -16,6 +16,7 @@ from nbtoolkit.notebook.definitions import DefinitionWatch
 from nbtoolkit.notebook.namespace import NotebookVariables
 from nbtoolkit.notebook.notices import show_line, show_warnings_as_lines
 from nbtoolkit.notebook.recorder import Recorder
+from nbtoolkit.notebook.reloads import ReloadWatch
 from nbtoolkit.notebook.server_questions import ServerQuestions
 from nbtoolkit.notebook.warm import warm
 from nbtoolkit.permission.approval import Origin
@@ -38,6 +39,7 @@ class Extension:
         self._approver = InlineApprover(self._toolkit)
         self._recorder = Recorder(self._approver)
         self._definitions = DefinitionWatch(self._toolkit)
+        self._reloads = ReloadWatch(shell, self._toolkit)
         self._given: dict[str, Any] = {}
         self._before: dict[str, Any] = {}
 
@@ -60,6 +62,7 @@ class Extension:
         set_variable_resolver(NotebookVariables(self._shell, self._toolkit))
         magics.register(self._shell, hooks.get_toolkit)
         self._shell.events.register("post_run_cell", self._cell_ended)
+        self._reloads.install()
         for name, value in {"toolkit": self._toolkit, "tool": tool}.items():
             if name not in self._shell.user_ns:
                 self._shell.user_ns[name] = self._given[name] = value
@@ -86,6 +89,7 @@ class Extension:
             if self._shell.user_ns.get(name) is value:
                 del self._shell.user_ns[name]
         self._shell.events.unregister("post_run_cell", self._cell_ended)
+        self._reloads.remove()
         magics.unregister(self._shell)
         set_variable_resolver(None)
         hooks.observers.remove(self._recorder)
