@@ -22,14 +22,14 @@ _plan = Plan()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each proof the time that it may take, and leave all to Linux: the faults are made with its means."""
+    """Leave all to Linux, with whose means the faults are made, and give the short form of the upper rungs a second try."""
     for item in items:
         if HERE not in item.path.parents:
             continue
-        if item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(900 if LONG else 120))
         if not sys.platform.startswith("linux"):
             item.add_marker(pytest.mark.skip(reason="the faults are made with Linux's means"))
+        if not LONG and (item.get_closest_marker("kernel") or item.get_closest_marker("browser")):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 LONG = os.environ.get("NBTOOLKIT_PROOF", "") == "long"
 SEED = int(os.environ.get("NBTOOLKIT_PROOF_SEED", "0") or 0) or random.SystemRandom().randrange(1, 10**6)
+# Seconds for one proof.
+LIMIT = 900 if LONG else 240
 # Two cores that others use too; nothing here takes longer unless it hangs.
 PATIENCE = 60.0
 # Memory that a process's own housekeeping moves up and down, in bytes.

@@ -7,6 +7,8 @@ import threading
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from nbtoolkit.message import ToolCallBlock, ToolResultState
 from nbtoolkit.permission import AdditionalWorkingDirectory
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
@@ -14,7 +16,9 @@ from nbtoolkit.permission.rule import PermissionMode, PermissionRule
 from nbtoolkit.state import AgentState
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.toolkit import Toolkit
-from tests.proof.plan import Plan
+from tests.proof.plan import LIMIT, Plan
+
+pytestmark = pytest.mark.timeout(LIMIT)
 
 AGENTS = 50
 

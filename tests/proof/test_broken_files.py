@@ -19,7 +19,9 @@ from nbtoolkit.permission.approval import Approval, ApprovalRequest
 from nbtoolkit.permission.rule import PermissionBehavior
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.toolkit import Toolkit
-from tests.proof.plan import Plan
+from tests.proof.plan import LIMIT, Plan
+
+pytestmark = pytest.mark.timeout(LIMIT)
 
 RULES: dict[str, bytes] = {
     "bytes": bytes(range(256)),

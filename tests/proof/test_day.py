@@ -19,7 +19,9 @@ from nbtoolkit.notebook.logs import Filter
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionDecision
 from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.toolkit import Toolkit
-from tests.proof.plan import Plan
+from tests.proof.plan import LIMIT, Plan
+
+pytestmark = pytest.mark.timeout(LIMIT)
 
 
 def load(path: str, limit: int, note: str = "") -> int:

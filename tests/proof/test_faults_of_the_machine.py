@@ -36,7 +36,9 @@ from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.journal import read
 from nbtoolkit.tool.toolkit import Toolkit
 from tests.mcp.support import plain, said, use
-from tests.proof.plan import Plan
+from tests.proof.plan import LIMIT, Plan
+
+pytestmark = pytest.mark.timeout(LIMIT)
 
 BIG = "x" * 400_000
 Fill = Callable[[], AbstractContextManager[None]]

@@ -11,6 +11,8 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.tool import Bash
 from nbtoolkit.tool.function import FunctionTool
@@ -19,8 +21,10 @@ from nbtoolkit.tool.result import ToolResponse
 from nbtoolkit.tool.run import ToolCall
 from nbtoolkit.tool.toolkit import Toolkit
 from tests.mcp.support import plain
-from tests.proof.plan import Plan, alive, descriptors, until
+from tests.proof.plan import LIMIT, Plan, alive, descriptors, until
 from tests.proof.writers import Writers
+
+pytestmark = pytest.mark.timeout(LIMIT)
 
 
 def each_once(log: CallLog, calls: int) -> None:

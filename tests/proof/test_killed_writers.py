@@ -15,8 +15,10 @@ from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.store import Store
 from nbtoolkit.tool.journal import read
 from tests.proof import writer
-from tests.proof.plan import Plan
+from tests.proof.plan import LIMIT, Plan
 from tests.proof.writers import Writers
+
+pytestmark = pytest.mark.timeout(LIMIT)
 
 
 def only(folder: Path, *names: str) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kernel.frontend import Cell, FrontEnd, KernelProcess
-from tests.proof.plan import LONG, Plan, alive, until
+from tests.proof.plan import LIMIT, LONG, Plan, alive, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.environments import KernelEnvironment
 
-pytestmark = [pytest.mark.kernel, pytest.mark.timeout(900 if LONG else 120)]
+pytestmark = [pytest.mark.kernel, pytest.mark.timeout(LIMIT)]
 
 SETUP = """
 %load_ext nbtoolkit

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.kernel.frontend import Cell, FrontEnd, KernelProcess
-from tests.proof.plan import LONG, NOISE, Plan
+from tests.proof.plan import LIMIT, NOISE, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.environments import KernelEnvironment
 
-pytestmark = [pytest.mark.kernel, pytest.mark.timeout(900 if LONG else 120)]
+pytestmark = [pytest.mark.kernel, pytest.mark.timeout(LIMIT)]
 
 # Calls in one cell: their records are fewer than the messages that ZeroMQ holds for a page that is slow.
 AT_ONCE = 200
