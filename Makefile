@@ -10,6 +10,7 @@
 #   make docs    the documentation, in docs/_build/html; a warning or a broken link in it is an error
 #   make conformance
 #                the official MCP conformance suite and MCP's inspector against a notebook that serves its tools
+#   make proof   load and faults in their long form, 10 to 15 minutes; its counts are printed (make test has a slice of it)
 #   make bench   what things cost, beside a floor and other libraries (make bench ARGS='--only calling')
 #   make lowest  the tests below the kernels with the lowest version of every dependency that pyproject.toml admits
 #   make clean   remove the environments and caches
@@ -62,7 +63,7 @@ test-below:
 	$(PYTEST) -m "not browser" tests notebooks
 
 test-browser:
-	$(PYTEST) tests/browser
+	$(PYTEST) -m browser tests/browser tests/proof
 
 pictures: chromium environments
 	$(PY) -m pytest tests/browser/test_quickstart.py tests/browser/test_panel.py -k lab
@@ -80,6 +81,10 @@ conformance: .venv/.dev .venvs/node/.made
 		--expected-failures tests/agents/conformance-baseline.yml --output-dir .venvs/node/results --url URL
 	$(PY) tests/agents/conformance_server.py $(NODE) .venvs/node/node_modules/.bin/mcp-inspector --cli URL \
 		--transport http --method tools/call --tool-name test_multiple_content_types
+
+# NBTOOLKIT_PROOF_SEED repeats the random moments of a run.
+proof: chromium .venv/.dev
+	NBTOOLKIT_PROOF=long $(PY) -m pytest -q --durations=12 tests/proof $(ARGS)
 
 bench: .venv/.dev $(PEER_STAMPS)
 	$(PY) -m benchmarks.run $(ARGS)
