@@ -107,7 +107,11 @@ class Calls:
             message = self._read(line)
         except ValueError:
             return False
-        if type(message) is not dict or message.get("jsonrpc") != "2.0":
+        return type(message) is dict and self.take_message(message)
+
+    def take_message(self, message: dict[str, Any]) -> bool:
+        """Whether a message was; one that is none is left to who reads the rest."""
+        if message.get("jsonrpc") != "2.0":
             return False
         if "method" in message:
             return message["method"] == "notifications/progress" and self._progress(message.get("params"))

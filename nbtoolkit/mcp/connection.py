@@ -99,7 +99,9 @@ class Connection:
 
     def _new_session(self) -> Session:
         callbacks = self.interaction.callbacks(self)
-        return Session(self.name, self.config, self.log, self.headers, self.interaction, callbacks, self.watch)
+        session = Session(self.name, self.config, self.log, self.headers, self.interaction, callbacks, self.watch)
+        session.definition_of = self._known
+        return session
 
     async def close(self) -> None:
         """End the session; a client that was never connected has nothing to close."""
@@ -269,8 +271,8 @@ class Connection:
                     await self.request(session, self.tools(session))
                 if expected is not None:
                     self._check(expected)
-                if not self.stateful and (known := self._known(name) or expected) is not None:
-                    session.check_output_by(known)
+                if not self.stateful:
+                    session.definition_of = lambda called: self._known(called) or expected
                 kept = snapshot.set(headers)
                 try:
                     return await self.request(session, session.call_tool(name, arguments, progress))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from nbtoolkit.mcp import taping
 from nbtoolkit.redact import keep_secret
+from nbtoolkit.schema.given import bounded_check
 from nbtoolkit.schema.sound import sound
 
 if TYPE_CHECKING:
@@ -359,14 +360,7 @@ async def _awaited(answer: Awaitable[T]) -> T:
 
 def _fault(schema: dict[str, Any], content: dict[str, Any]) -> str | None:
     """What is wrong with an answer by the server's own schema; a schema that can't be read is no reason to refuse."""
-    import jsonschema
-
-    try:
-        validator = jsonschema.validators.validator_for(schema)(schema)
-        error = next(iter(validator.iter_errors(content)), None)
-    except Exception:
-        logger.debug("a form's schema can't be used to validate", exc_info=True)
-        return None
+    error = bounded_check(schema)(content)
     if error is None:
         return None
     where = "".join(f"{part}: " for part in error.absolute_path)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from nbtoolkit.mcp import guardian
 from nbtoolkit.mcp.calls import Calls
+from nbtoolkit.mcp.mending import mended
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -302,6 +303,7 @@ class _Incoming(_Stream):
 
         self.taken = 0
         self._validate = jsonrpc_message_adapter.validate_json
+        self._validate_object = jsonrpc_message_adapter.validate_python
         self._wrap = SessionMessage
 
     def __aiter__(self) -> Self:
@@ -321,7 +323,12 @@ class _Incoming(_Stream):
                 continue
             try:
                 message = self._validate(text, by_name=False)
-            except ValueError:
+            except ValueError as fault:
+                other = mended(text, fault)
+                if other is not None and (message := self._instead(other)) is not None:
+                    if message is not other:
+                        return self._wrap(message)
+                    continue
                 if not self.server.note_garbage(line):
                     self.server.stopping = True
                     self.server.signal(signal.SIGTERM)
@@ -333,6 +340,19 @@ class _Incoming(_Stream):
         if calls is not None:
             calls.close()
         raise StopAsyncIteration
+
+    def _instead(self, other: dict[str, Any]) -> Any:
+        """The message as the SDK takes it; ``other`` itself where it was one of our calls'; None where it is none."""
+        if "error" in other:
+            self.server.log.write("protocol", str(other["error"].get("message")))
+        self.server.spoke = True
+        calls = self.server.calls
+        if calls is not None and calls.take_message(other):
+            return other
+        try:
+            return self._validate_object(other, by_name=False)
+        except ValueError:
+            return None
 
     async def _line(self) -> bytes:
         try:

@@ -20,6 +20,7 @@ from nbtoolkit.mcp.failure import explain
 from nbtoolkit.mcp.http import Answers, Headers, http_streams
 from nbtoolkit.mcp.process import ServerProcess, sdk_streams
 from nbtoolkit.mcp.watch import Watcher
+from nbtoolkit.schema.given import bounded_check
 
 if TYPE_CHECKING:
     import mcp
@@ -43,6 +44,8 @@ CONNECT_STEP = 0.25
 REQUEST_SECONDS = 60.0
 # A session that hasn't left by itself is cancelled; a stdio server's own steps end before.
 CLOSE_SECONDS = 6.0
+# What is wrong with a result may quote all of it.
+FAULT_CHARS = 300
 # A paginator that never ends must not hang a list.
 PAGE_LIMIT = 10_000
 
@@ -77,6 +80,9 @@ class Session:
         self.opened_at = time.monotonic()
         self.error: BaseException | None = None
         self.closing = False
+        # The definition of a tool by the server's name for it; whoever keeps the list puts itself here.
+        self.definition_of: Callable[[str], mcp_types.Tool | None] = lambda _: None
+        self._checks: dict[str, tuple[Any, Callable[[Any], Any]]] = {}
         self._over = asyncio.Event()
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -127,6 +133,7 @@ class Session:
     async def _own(self) -> None:
         try:
             async with self._client() as client:
+                client.session.validate_tool_result = self._check_result  # type: ignore[method-assign]
                 self.client = client
                 if not self._ready.done():
                     self._ready.set_result(None)
@@ -261,7 +268,7 @@ class Session:
         if calls is not None and client.protocol_version not in self._modern():
             result = await calls.call(name, arguments, heard, client.protocol_version)
             if not result.is_error:
-                await client.session.validate_tool_result(name, result)
+                await self._check_result(name, result)
             return result
 
         async def progress(progress: float, total: float | None, message: str | None) -> None:
@@ -283,39 +290,29 @@ class Session:
 
         return tuple(MODERN_PROTOCOL_VERSIONS)
 
-    def check_output_by(self, definition: mcp_types.Tool) -> None:
-        """Hold results against this definition.
+    async def _check_result(self, name: str, result: mcp_types.CallToolResult) -> None:
+        """Hold a result against the tool's own output schema, in the SDK's place: RuntimeError as there.
 
-        A session of the SDK that has listed nothing would ask for the tools at each call, to know the output schema.
+        The SDK would ask for the tools where it hasn't listed them, and runs a server's patterns in an engine that they
+        can stop for ever.
         """
-
-        async def check(name: str, result: mcp_types.CallToolResult) -> None:
-            if definition.output_schema is None:
-                return
-            if result.structured_content is None:
-                raise RuntimeError(f"Tool {name} has an output schema but did not return structured content")
-            import jsonschema
-
-            kind = jsonschema.validators.validator_for(definition.output_schema)
-            # A validator of its own makes no requests, wherever a $ref points.
-            error = next(
-                kind(definition.output_schema, registry=_nothing()).iter_errors(result.structured_content), None
-            )
-            if error is not None:
-                raise RuntimeError(f"Invalid structured content returned by tool {name}: {error.message}")
-
-        self._open_client().session.validate_tool_result = check  # type: ignore[method-assign]
+        definition = self.definition_of(name)
+        if definition is None or definition.output_schema is None:
+            return
+        if result.structured_content is None and "structured_content" not in result.model_fields_set:
+            raise RuntimeError(f"Tool {name} has an output schema but did not return structured content")
+        schema, check = self._checks.get(name, (None, None))
+        if check is None or schema is not definition.output_schema:
+            schema, check = definition.output_schema, bounded_check(definition.output_schema)
+            self._checks[name] = (schema, check)
+        error = check(result.structured_content)
+        if error is not None:
+            raise RuntimeError(f"Invalid structured content returned by tool {name}: {error.message[:FAULT_CHARS]}")
 
     def _open_client(self) -> mcp.Client:
         if self.client is None or not self.alive:
             raise explain(self, self.error)
         return self.client
-
-
-def _nothing() -> Any:
-    from referencing import Registry
-
-    return Registry()
 
 
 @functools.cache

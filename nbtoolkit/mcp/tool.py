@@ -7,6 +7,7 @@ client's ``trust_annotations`` says.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import deque
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,9 @@ __all__ = ["MCPTool"]
 # A server that reports faster than its caller looks is told in full up to here, then by its newest snapshots.
 MAX_UNREAD_PROGRESS = 1000
 
+# No tool needs more to be told of, and every request to a model carries it.
+MAX_DESCRIPTION = 20_000
+
 
 class MCPTool(ToolBase):
     """A tool of an MCP server; made by ``MCPClient.list_tools`` and ``get_tool``."""
@@ -54,7 +58,7 @@ class MCPTool(ToolBase):
         self.server_tool_name = definition.name
         self.definition = definition
         self.title = definition.title or (definition.annotations.title if definition.annotations else None)
-        self.description = definition.description or ""
+        self.description = _bounded(definition.description or "")
         # Arguments are an object, whatever else a server says of them.
         given = {**(definition.input_schema or {}), "type": "object"}
         self.input_schema = sound({"type": "object", "properties": {}, "required": [], **given})
@@ -193,6 +197,14 @@ class MCPTool(ToolBase):
             if not call.done():
                 call.cancel()
                 await asyncio.wait({call})
+
+
+def _bounded(text: str) -> str:
+    """A description as a model is told it; what is cut off counts for the tool's hash all the same."""
+    if len(text) <= MAX_DESCRIPTION:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+    return f"{text[:MAX_DESCRIPTION]}\n… (cut: the server's text has {len(text):,} characters, sha256 {digest})"
 
 
 def _is_unsendable(error: Exception) -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from jsonschema.protocols import Validator
 
-__all__ = ["JSONSchemaValidator"]
+__all__ = ["JSONSchemaValidator", "bounded_check"]
 
 # A call is small; a schema that needs more steps than this multiplies its references.
 _MAX_REFERENCES = 2_000
@@ -144,6 +144,26 @@ class JSONSchemaValidator:
                 known = MISSING
             self._defaults[id(schema)] = known
         return known
+
+
+def bounded_check(schema: dict[str, Any]) -> Callable[[Any], Any]:
+    """A function that gives the first fault of a value by a schema of others, a jsonschema ValidationError, or None.
+
+    None also where the schema can't be used, or asks for more work than a call is worth.
+    """
+    budget = [0]
+    compiled: list[Validator] = []
+
+    def check(value: Any) -> Any:
+        try:
+            if not compiled:
+                compiled.append(_compile(schema, budget, trusted=False))
+            budget[0] = _MAX_REFERENCES
+            return next(iter(compiled[0].iter_errors(value)), None)
+        except uncheckable():
+            return None
+
+    return check
 
 
 def _has_nested_default(schema: dict[str, Any]) -> bool:

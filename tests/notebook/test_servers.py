@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,3 +109,36 @@ def test_each_entry_that_can_not_be_started_is_told_and_one_that_is_switched_off
     file.write_text(json.dumps({"mcpServers": {"odd": {"command": "a", "args": ["${NOT_SET_HERE}"]}}}))
     fault = "The MCP server 'odd' can't be started: the environment variable 'NOT_SET_HERE' isn't set"
     assert desk.fault("%toolkit mcp import $file --start") == fault
+
+
+HOSTILE_SERVER = PLAIN.with_name("hostile.py")
+# A tag or an address of the server's that a page would take for its own.
+LIVE = re.compile(r"<\s*(?:script|img|iframe|svg)\b|\bhref=[\"']?\s*javascript:", re.IGNORECASE)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_that_a_server_says_is_live_in_the_page_or_longer_than_a_page(desk: Desk) -> None:
+    desk.shell.user_ns.update(sys=sys, server=str(HOSTILE_SERVER))
+    lines = [
+        "mcp add h {sys.executable} -S $server http://127.0.0.1:9/x",
+        "list",
+        "mcp list",
+        "mcp tools h",
+        "mcp resources h",
+    ]
+    lines += ["mcp prompts h", "mcp log h", "schema mcp__h__recursive", "schema mcp__h__wide"]
+    desk.toolkit.mode = "bypass"
+    lines += [
+        f"call mcp__h__answer kind={kind!r}" for kind in ("html", "control", "error", "svg", "odd media type", "many")
+    ]
+    lines += ["log", "mcp remove h"]
+    for line in lines:
+        ran = desk.run(f"%toolkit {line}")
+        assert ran.error is None, line
+        # A response that is a picture alone has no text; the record of it is what "log" shows.
+        assert ran.text or "kind=" in line, line
+        for bundle in ran.shown:
+            assert not LIVE.search(bundle.get("text/html", "")), line
+            assert "\x1b" not in bundle.get("text/plain", ""), line
+            assert "\u202e" not in bundle.get("text/plain", ""), line
+            assert len(bundle.get("text/html", "")) < 1_000_000, line
