@@ -311,7 +311,7 @@ def _git(_name: str, args: Sequence[Argument], _words: list[str | None], *_: obj
 
 def _sed(_name: str, args: Sequence[Argument], _words: list[str | None], *_: object) -> str | None:
     from nbtoolkit.permission.readonly import reading
-    from nbtoolkit.permission.wrappers import made
+    from nbtoolkit.permission.wrapped import made
 
     if reading([made("sed"), *args]) is not None:
         return None

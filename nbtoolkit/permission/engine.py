@@ -6,11 +6,10 @@ the mode. Modes differ by the rows of ``modes.MODES`` and nothing else. A check 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.permission.arguments import suggest_rules
 from nbtoolkit.permission.grants import BLOCK, Grants
+from nbtoolkit.permission.judgement import Judged, Judgement
 from nbtoolkit.permission.lookup import Call, Readings
 from nbtoolkit.permission.modes import MODES, READS, Mode
 from nbtoolkit.permission.own_files import names_own_file
@@ -22,6 +21,7 @@ from nbtoolkit.permission.rule import (
     PermissionRule,
 )
 from nbtoolkit.permission.subject import Effect, Step, Subject, SubjectVerdict
+from nbtoolkit.permission.suggesting import suggestions
 from nbtoolkit.permission.traits import traits_of
 from nbtoolkit.permission.words import message, short
 
@@ -41,57 +41,6 @@ _READ_ONLY = Effect.READ.value
 _ALLOWED_AS_READ_ONLY = f"Allowed: {_READ_ONLY}."
 _STEP_READ_ONLY = Step.READ_ONLY
 _MODES_THAT_READ = frozenset(mode for mode, row in MODES.items() if row.effects[Effect.READ] is ALLOW)
-
-
-class Judged(Protocol):
-    """What the engine needs of a tool; ToolBase has it.
-
-    A tool may also have ``subjects(tool_input, context) -> Sequence[Subject]``, ``definition_hash`` and, for MCP tools,
-    ``trust_annotations``; and override ``check_read_only``, ``match_rule`` and ``generate_suggestions``.
-    """
-
-    name: str
-    is_read_only: bool
-    is_mcp: bool
-    mcp_name: str | None
-    input_schema: dict[str, Any]
-
-    async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
-        """What the tool itself says of the call."""
-        ...
-
-    async def check_read_only(self, tool_input: dict[str, Any]) -> bool:
-        """Whether this very call only reads."""
-        ...
-
-    async def match_rule(self, rule_content: str | None, tool_input: dict[str, Any]) -> bool:
-        """Whether a rule's content covers the call."""
-        ...
-
-    async def generate_suggestions(self, tool_input: dict[str, Any]) -> list[PermissionRule]:
-        """Rules that would allow calls like this one."""
-        ...
-
-
-@dataclass(slots=True)
-class Judgement:
-    """A decision with all that led to it: a verdict for each subject, the step and the rule that decided."""
-
-    tool: Judged
-    tool_input: dict[str, Any]
-    mode: PermissionMode
-    decision: PermissionDecision
-    subjects: tuple[SubjectVerdict, ...]
-    step: Step
-    rule: PermissionRule | None = None
-    own: PermissionDecision | None = None
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """The steps in order, each with what it found."""
-        from nbtoolkit.permission.explain import steps
-
-        return steps(self)
 
 
 class PermissionEngine:
@@ -367,46 +316,7 @@ class PermissionEngine:
         if worst.behavior is not ASK or any(verdict.step is not Step.MODE for verdict in asking):
             # No allow rule would silence a safety question or an ask rule.
             return
-        suggested = await self._suggestions(asking, verdicts, call)
-        decision.suggested_rules = suggested if suggested and not _tell_a_secret(suggested) else None
-
-    async def _suggestions(
-        self, asking: list[SubjectVerdict], verdicts: tuple[SubjectVerdict, ...], call: Call
-    ) -> list[PermissionRule]:
-        """Rules that together allow this very call next time; none where they wouldn't."""
-        own, tool = call.own, call.tool
-        if own is not None and own.suggested_rules:
-            return list(own.suggested_rules)
-        if call.plain:
-            if call.traits.own_suggestions:
-                suggested = await tool.generate_suggestions(call.tool_input)
-            else:
-                suggested = suggest_rules(tool.name, call.tool_input, call.base, tool.input_schema)
-            if call.own_matches is not None:
-                return [each for each in suggested if await tool.match_rule(each.rule_content, call.tool_input)]
-            subject = asking[0].subject
-            return [each for each in suggested if call.allows(each, subject)]
-        found: dict[PermissionRule, None] = {}
-        for verdict in asking:
-            subject = verdict.subject
-            around = None if subject.within is None else verdicts[subject.within]
-            if around is not None and around.behavior is not ALLOW and around.subject.suggestion is not None:
-                # What allows the command allows the path that it names.
-                continue
-            if subject.suggestion is None:
-                # This part would ask again, whatever was allowed of the others.
-                return []
-            found[subject.suggestion] = None
-        return list(found)
-
-
-def _tell_a_secret(rules: list[PermissionRule]) -> bool:
-    """Whether a rule holds what must not be written into a file, or shown for as long as a kernel runs."""
-    # Loaded when first asked about: its patterns cost as much as all else here.
-    from nbtoolkit.redact import Redactor
-
-    hide = Redactor()
-    return any(hide.spans(str(rule)) for rule in rules)
+        decision.suggested_rules = await suggestions(asking, verdicts, call) or None
 
 
 def _badness(verdict: SubjectVerdict) -> int:

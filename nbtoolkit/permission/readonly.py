@@ -182,7 +182,7 @@ def _take(spec: Spec, flag: str, value: Argument | str, result: Scan) -> None:
 
 
 def _plain(text: str) -> Argument:
-    from nbtoolkit.permission.wrappers import made
+    from nbtoolkit.permission.wrapped import made
 
     return made(text)
 

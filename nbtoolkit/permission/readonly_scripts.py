@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nbtoolkit.permission.awk_program import read_awk
 from nbtoolkit.permission.readonly import Reading, Scan, parse_spec, scan
 from nbtoolkit.permission.shell_values import Argument
-from nbtoolkit.permission.wrappers import made
+from nbtoolkit.permission.wrapped import made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,18 +6,19 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nbtoolkit.permission.own_reach import unknown_own
+from nbtoolkit.permission.own_reach import own_reached, unknown_own
 from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject
 from nbtoolkit.permission.shell import Part, Word
 from nbtoolkit.permission.shell_paths import MAX_NAMED, PathJudge, holds_link
 from nbtoolkit.permission.shell_values import UNKNOWN, Argument, Value, Variables
 from nbtoolkit.permission.subject import Effect
+from nbtoolkit.permission.sweeps import Sweep, find_finds, operands_of, unlike
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nbtoolkit.permission.readonly import Access, Reading
-    from nbtoolkit.permission.shell import Redirect, SimpleCommand
+    from nbtoolkit.permission.shell import Redirect, ShellLine, SimpleCommand
     from nbtoolkit.permission.subject import Subject
 
 __all__ = ["EffectJudge", "unwritten"]
@@ -31,6 +32,7 @@ def unwritten(text: str) -> Argument:
 class EffectJudge(PathJudge):
     """Judges what a command does to files, given what it is known to do at all."""
 
+    line: ShellLine
     variables: Variables
     subjects: list[Subject]
     tangled: bool
@@ -87,6 +89,26 @@ class EffectJudge(PathJudge):
     def meets_link(self, read: Reading, subject: PathSubject) -> bool:
         """Whether copying a folder over another one would write through a link in it."""
         return read.recursive and any(os.path.isdir(each) and holds_link(each) for each in subject.resolved)  # noqa: PTH112
+
+    def own_reach(self, command: SimpleCommand, swept: Sequence[Sweep], cwds: tuple[str, ...]) -> str | None:
+        """Which of the product's own files it takes away or writes over, in words."""
+        if not swept:
+            return None
+        feeds = self.fed_by(command) if any(each.fed for each in swept) else None
+        found = (own_reached(each, cwds, self.variables, self.base, feeds) for each in unlike(swept))
+        return next((each for each in found if each is not None), None)
+
+    def fed_by(self, command: SimpleCommand) -> list[Sweep] | None:
+        """What the command before a pipe prints the names of; None where nobody knows."""
+        if command.joined not in ("|", "|&"):
+            return None
+        before = next((each for each in reversed(self.line.commands) if each.end <= command.start and each.words), None)
+        args = [self.variables.argument(word) for word in before.words] if before is not None else []
+        if args and args[0].static == "find":
+            return find_finds(args[1:])
+        if args and args[0].static in ("ls", "echo", "printf") and all(each.known for each in args):
+            return [Sweep(each) for each in operands_of(args[1:])] or [Sweep()]
+        return None
 
     # ---------------------------------------------------------------------------------------------- redirects
     def redirects(self, command: SimpleCommand, cwds: tuple[str, ...]) -> None:

@@ -22,9 +22,10 @@ from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
 from nbtoolkit.permission.shell import read_line
 from nbtoolkit.permission.shell_effects import EffectJudge, unwritten
 from nbtoolkit.permission.shell_paths import MAX_NAMED, Programs
+from nbtoolkit.permission.shell_place import MOVERS, TRICKS, Wanderer
 from nbtoolkit.permission.shell_values import Argument, Value, Variables, changes_what_runs, expand_files
 from nbtoolkit.permission.subject import Effect, Subject
-from nbtoolkit.permission.sweeps import Sweep, find_finds, operands_of, sweeps, unlike
+from nbtoolkit.permission.sweeps import Sweep, sweeps
 from nbtoolkit.permission.wrappers import allowed_form, unwrap
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ MAX_SCRIPTS = 4
 MAX_TEXT = 100_000
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _WORDS = re.compile(r"[\w.+-]*\w")
-_MOVERS = frozenset({"cd", "pushd", "popd"})
-_TRICKS = frozenset({"eval", "source", ".", "trap"})
 
 
 def judge_line(
@@ -61,7 +60,7 @@ def judge_line(
     return judge.subjects
 
 
-class _Judge(EffectJudge):
+class _Judge(EffectJudge, Wanderer):
     def __init__(
         self,
         line: ShellLine,
@@ -76,7 +75,7 @@ class _Judge(EffectJudge):
         self.depth = 0
         self.subjects: list[Subject] = []
         self.variables = Variables(line, cwds[0] if cwds else "")
-        self.stack: list[tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]] = [((), cwds, cwds)]
+        self.stack = [((), cwds, cwds)]
         self.tangled = False
         self.runs_code = False
         self.answered: list[tuple[int, int]] = []
@@ -86,13 +85,11 @@ class _Judge(EffectJudge):
     def run(self) -> None:
         line = self.line
         programs = [command.words[0].static if command.words else None for command in line.commands]
-        if any(program in _TRICKS for program in programs):
+        if any(program in TRICKS for program in programs):
             # They can set any variable and go to any folder.
             self.variables.spoil([*line.loops, *(each.name for each in line.assignments())])
             self.stack = [((), (), ())]
-        if any(
-            command.repeats and program in _MOVERS for command, program in zip(line.commands, programs, strict=True)
-        ):
+        if any(command.repeats and program in MOVERS for command, program in zip(line.commands, programs, strict=True)):
             self.stack = [((), (), ())]
         for problem in line.problems:
             self.subjects.append(
@@ -104,7 +101,7 @@ class _Judge(EffectJudge):
             if (
                 name in PROGRAMS
                 or name in EDITS
-                or name in _MOVERS
+                or name in MOVERS
                 or unwrap([unwritten(name), unwritten("x")]) is not None
                 or name == "git"
             ):
@@ -193,29 +190,6 @@ class _Judge(EffectJudge):
             return frozenset()
         texts = [value.text for each in args[1:] for value in each.values] + self.line.texts
         return frozenset(word for text in texts for word in _WORDS.findall(text.casefold()))
-
-    def cwds(self, command: SimpleCommand) -> tuple[str, ...]:
-        """The folders that a command may run in."""
-        scope = command.scope
-        while scope[: len(self.stack[-1][0])] != self.stack[-1][0]:
-            self.stack.pop()
-        if scope != self.stack[-1][0]:
-            _, possible, _ = self.stack[-1]
-            self.stack.append((scope, possible, possible))
-        outer, possible, chained = self.stack[-1]
-        if command.joined == "&&":
-            return chained
-        self.stack[-1] = (outer, possible, possible)
-        return possible
-
-    def moved(self, found: tuple[str, ...], *, certain: bool = False) -> None:
-        """The shell went somewhere else, or failed to."""
-        scope, possible, _ = self.stack[-1]
-        if not found or not possible:
-            self.stack[-1] = (scope, (), ())
-            return
-        union = found if certain else tuple(dict.fromkeys((*possible, *found)))
-        self.stack[-1] = (scope, union if len(union) <= 8 else (), found)
 
     # ------------------------------------------------------------------------------------------- one command
     def command(self, command: SimpleCommand) -> None:
@@ -336,7 +310,7 @@ class _Judge(EffectJudge):
             self.script(script, cwds)
         if seen:
             self.move(seen, cwds, certain=command.joined in ("", ";") and not command.conditional)
-        elif program in _MOVERS:
+        elif program in MOVERS:
             self.moved(())
 
     def look_through(
@@ -383,28 +357,6 @@ class _Judge(EffectJudge):
             safety = safety or found
         return safety
 
-    def own_reach(self, command: SimpleCommand, swept: Sequence[Sweep], cwds: tuple[str, ...]) -> str | None:
-        """Which of the product's own files it takes away or writes over, in words."""
-        if not swept:
-            return None
-        from nbtoolkit.permission.own_reach import own_reached
-
-        feeds = self.fed_by(command) if any(each.fed for each in swept) else None
-        found = (own_reached(each, cwds, self.variables, self.base, feeds) for each in unlike(swept))
-        return next((each for each in found if each is not None), None)
-
-    def fed_by(self, command: SimpleCommand) -> list[Sweep] | None:
-        """What the command before a pipe prints the names of; None where nobody knows."""
-        if command.joined not in ("|", "|&"):
-            return None
-        before = next((each for each in reversed(self.line.commands) if each.end <= command.start and each.words), None)
-        args = [self.variables.argument(word) for word in before.words] if before is not None else []
-        if args and args[0].static == "find":
-            return find_finds(args[1:])
-        if args and args[0].static in ("ls", "echo", "printf") and all(each.known for each in args):
-            return [Sweep(each) for each in operands_of(args[1:])] or [Sweep()]
-        return None
-
     def script(self, text: str, cwds: tuple[str, ...]) -> None:
         """A shell line inside the line, judged like the line."""
         if self.depth >= MAX_SCRIPTS:
@@ -419,30 +371,6 @@ class _Judge(EffectJudge):
         self.subjects.extend(
             each if each.within is None else replace(each, within=each.within + offset) for each in inner.subjects
         )
-
-    def move(self, args: Sequence[Argument], cwds: tuple[str, ...], *, certain: bool) -> None:
-        """Follow the shell to another folder."""
-        program = args[0].static
-        if program in _TRICKS or program == "popd":
-            self.moved(())
-        if program not in ("cd", "pushd"):
-            return
-        words = [each for each in args[1:] if each.static is None or not re.fullmatch(r"-[LPe@]+|--", each.static)]
-        target = words[0].static if len(words) == 1 else None
-        if not words:
-            target = "~"
-        if target is None or target == "-" or not cwds or re.match(r"[+-]\d", target):
-            self.moved(())
-            return
-        found: list[str] = []
-        for cwd in cwds:
-            joined = os.path.join(cwd, os.path.expanduser(target) if not words else target)  # noqa: PTH111, PTH118
-            # A shell takes ".." out of the text, the system follows links first: both count.
-            found += [os.path.realpath(os.path.normpath(joined)), os.path.realpath(joined)]
-        # A folder that is there will be there, unless an earlier part of the line, or one beside it, changes that.
-        still = not self.background and all(each.effect in READS and each.safety is None for each in self.subjects)
-        certain = certain and still and all(os.path.isdir(each) and os.access(each, os.X_OK) for each in found)  # noqa: PTH112
-        self.moved(tuple(dict.fromkeys(found)), certain=certain)
 
 
 def _reads_fields(command: SimpleCommand) -> SimpleCommand:

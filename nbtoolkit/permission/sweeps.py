@@ -133,7 +133,7 @@ def has_flag(args: Sequence[Argument], expression: str) -> bool:
 
 def value_of(args: Sequence[Argument], *names: str) -> Argument | None:
     """The word behind an option, or what stands behind its equals sign or its letter."""
-    from nbtoolkit.permission.wrappers import made
+    from nbtoolkit.permission.wrapped import made
 
     for at, each in enumerate(args):
         word = each.static or (each.values[0].text if each.values else "")
@@ -333,7 +333,8 @@ _PRINTS = frozenset({"-print", "-print0", "-printf", "-ls"})
 
 # -------------------------------------------------------------------------------------------------------- others
 def _xargs(name: str, args: Sequence[Argument]) -> list[Sweep]:
-    from nbtoolkit.permission.wrappers import made, unwrap
+    from nbtoolkit.permission.wrapped import made
+    from nbtoolkit.permission.wrappers import unwrap
 
     inner = unwrap([made(name), *args])
     if inner is None or not any(_changes(each) for each in inner.commands):
