@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.base import ToolBase
     from nbtoolkit.tool.group import ToolGroup
 
-__all__ = ["close", "show_panel", "show_schema"]
+__all__ = ["close", "show_panel", "show_schema", "still"]
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 # A page that is opened later finds no model for the widgets, and says so: an output that is a panel with words alone. The
@@ -75,8 +75,13 @@ def show_schema(session: Session, tool: ToolBase, group: ToolGroup, static: Bund
 def _show_static(session: Session, static: Bundle) -> bool:
     """Show what is saved, the same with and without a page; whether there is a front end for more."""
     # The sheet of the widgets that follow hides it, as long as they live.
-    session.show({**static, "text/html": f'{_STILL}<div class="nbtk-still">{static["text/html"]}</div>'})
+    session.show(still(static))
     return scheduling.presence().means is scheduling.Means.WIDGETS and not _captured()
+
+
+def still(static: Bundle) -> Bundle:
+    """The static display as it is saved: with the rule for pages that have no kernel."""
+    return {**static, "text/html": f'{_STILL}<div class="nbtk-still">{static["text/html"]}</div>'}
 
 
 def _captured() -> bool:

@@ -23,6 +23,7 @@ logger = logging.getLogger("nbtoolkit")
 MODULES = (
     "nbtoolkit.notebook.widgets.card",
     "nbtoolkit.notebook.widgets.tray",
+    "nbtoolkit.notebook.widgets.panel",
     "pygments.lexers.shell",
     "pygments.formatters.html",
     "nbtoolkit.permission.explain",

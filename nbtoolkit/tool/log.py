@@ -260,11 +260,15 @@ class CallLog:
         return text
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The entries as a pandas DataFrame, one row each; ImportError where pandas is missing."""
+        """The entries as a pandas DataFrame, one row each; ImportError where pandas is missing.
+
+        ``started_at`` is a time (UTC), ``waited`` and ``seconds`` are seconds, ``size`` is characters of the result.
+        """
         import pandas as pd
 
-        columns = [*_EMPTY]
-        return pd.DataFrame(self._rows(), columns=columns)
+        frame = pd.DataFrame(self._rows(), columns=[*_EMPTY])
+        frame["started_at"] = pd.to_datetime(frame["started_at"], utc=True, errors="coerce", format="ISO8601")
+        return frame
 
     def _rows(self) -> list[dict[str, Any]]:
         """The entries as what may leave this process: without secrets."""
@@ -385,14 +389,15 @@ class Results:
 
 
 def _runs(numbers: list[int]) -> str:
-    """``1 to 3, 7``."""
+    """``1 to 3, 7, 8``."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
             runs[-1][1:] = [number]
         else:
             runs.append([number])
-    return ", ".join(" to ".join(map(str, run)) for run in runs)
+    between = {True: " to ", False: ", "}
+    return ", ".join(between[run[-1] - run[0] > 1].join(map(str, run)) for run in runs)
 
 
 _SMALL = frozenset({bool, int, float, type(None)})

@@ -15,7 +15,8 @@ from nbconvert import HTMLExporter
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
 from nbtoolkit.notebook import render
 from nbtoolkit.notebook.schemas import sent
-from nbtoolkit.notebook.tables import schema_view
+from nbtoolkit.notebook.tables import message, schema_view
+from nbtoolkit.notebook.views import still
 from nbtoolkit.permission.rule import PermissionBehavior
 from nbtoolkit.tool.result import ToolResponse
 from tests.notebook.asking import HOSTILE, SCHEMA, Sample, entry
@@ -45,6 +46,7 @@ DISPLAYS = {
     "error": render.record(entry(state=ToolResultState.ERROR, **ALLOWED), response("ValueError: no such species")),
     "picture": render.record(entry(**ALLOWED), response("a picture:", IMAGE)),
     "hostile": render.record(entry(tool_input={"text": HOSTILE}, **ALLOWED), response(HOSTILE)),
+    "panel": still(message("the table that a panel leaves")),
     "schema": schema_view(Sample(schema=SCHEMA), sent=sent(Sample(schema=SCHEMA), "openai"), form="OpenAI"),
 }
 # What a reader must find of each, in this order.
@@ -54,6 +56,8 @@ FOUND = {
     "error": ["summarise", "error", "ValueError: no such species"],
     "picture": ["a picture:"],
     "hostile": ["<script>alert(1)</script>", "U+202E"],
+    # Its rule for pages without a kernel is no text.
+    "panel": ["the table that a panel leaves"],
     "schema": ["summarise", "OpenAI", "Strict mode", '"species"'],
 }
 
@@ -76,6 +80,7 @@ def check(page: BeautifulSoup) -> None:
             found = text.find(part, at)
             assert found >= 0, f"{name}: {part!r} is not in the page"
     assert page.find("script", string=re.compile("alert")) is None
+    assert "nbtk-still" not in text
     assert not [image for image in page.find_all("img") if image.get("onerror")]
     assert any(str(image.get("src", "")).startswith("data:image/png;base64,") for image in page.find_all("img"))
 

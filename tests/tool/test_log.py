@@ -30,9 +30,21 @@ def test_the_oldest_values_go_when_there_are_too_many() -> None:
     assert list(results) == [2, 3]
     assert results.told == "the results of the first 1 went to make room: kept are 2 at most, and 2 GB"
     with pytest.raises(
-        KeyError, match=r"no result is kept for call 1; kept are 2 to 3 \(the results of the first 1 went"
+        KeyError, match=r"no result is kept for call 1; kept are 2, 3 \(the results of the first 1 went"
     ):
         results[1]
+
+
+def test_as_a_frame_times_are_times() -> None:
+    log = CallLog()
+    assert list(log.to_dataframe().columns[:4]) == ["number", "id", "tool", "origin"]
+    entry(log).started_at = "2026-01-01T12:00:00.5+02:00"
+    entry(log)
+    entry(log).started_at = "nonsense"
+    frame = log.to_dataframe()
+    assert frame["started_at"].diff().dt.total_seconds().iloc[1] == -36_000.5
+    assert frame["started_at"].isna().tolist() == [False, False, True]
+    assert frame["seconds"].dtype == float
 
 
 def test_many_kept_results_are_named_as_runs() -> None:
@@ -40,7 +52,7 @@ def test_many_kept_results_are_named_as_runs() -> None:
     assert results.told == ""
     for number in (1, 2, 3, 7, 9, 10):
         results.keep(number, "x")
-    with pytest.raises(KeyError, match="kept are 1 to 3, 7, 9 to 10'"):
+    with pytest.raises(KeyError, match="kept are 1 to 3, 7, 9, 10'"):
         results[4]
     assert repr(CallLog()) == "CallLog(0 calls)"
 
