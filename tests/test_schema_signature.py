@@ -756,3 +756,19 @@ class Branch(BaseModel):
 
 
 def recursive(tree: Branch) -> None: ...
+
+
+def test_a_star_before_a_tuple_says_of_what_kind_each_argument_is() -> None:
+    def paired(*args: *tuple[int, str]) -> str:
+        """Pair."""
+        return repr(args)
+
+    signature = Signature(paired)
+    (node,) = signature.input_schema["properties"].values()
+    assert node == {
+        "type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2
+    }  # fmt: skip
+    args, kwargs = signature.validate({"args": [1, "a"]}).bind()
+    assert paired(*args, **kwargs) == "(1, 'a')"
+    with pytest.raises(ToolArgumentsError, match=r"args\[0\]: got \"a\", expected integer"):
+        signature.validate({"args": ["a", 1]})

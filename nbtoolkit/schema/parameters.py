@@ -161,7 +161,10 @@ class Parameters:
 
 def _field_hint(parameter: Parameter, hint: Any) -> Any:
     if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-        return list if is_unpack(hint) else list_of(adapt(hint))
+        several = _unpacked(hint)
+        return (
+            list_of(adapt(hint)) if several is None else list if te.get_origin(several) is not tuple else adapt(several)
+        )
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
         return adapt(hint)
     if is_unpack(hint):
@@ -169,6 +172,13 @@ def _field_hint(parameter: Parameter, hint: Any) -> Any:
             name: (adapt(field), needed) for name, (field, needed) in typed_dict_fields(te.get_args(hint)[0]).items()
         }
     return types.GenericAlias(dict, (str, adapt(hint)))
+
+
+def _unpacked(hint: Any) -> Any:
+    """What a star or ``Unpack`` stands before in a hint; None where neither does."""
+    if is_unpack(hint):
+        return te.get_args(hint)[0]
+    return types.GenericAlias(tuple, te.get_args(hint)) if getattr(hint, "__unpacked__", False) else None
 
 
 def _overloaded(func: Any, parameter: inspect.Parameter) -> inspect.Parameter:
