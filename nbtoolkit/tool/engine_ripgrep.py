@@ -61,9 +61,11 @@ class RipgrepEngine:
         """All files; a name's glob is ripgrep's to look at, where it isn't about folders and nothing else is told."""
         name = base_glob(query.name_glob)
         arguments = [*self._common(query), *_threads(), "--files", "--null"]
-        fits = None
+        fits, ending = None, ""
         if name and name != "*":
             if stopper.telling:
+                # Nearly all globs end in letters, which tell most names apart at once.
+                ending = _LETTERS.search(name)[0]  # type: ignore[index]
                 fits = glob_expression(name, anchored=False).match
             else:
                 arguments += _named(name)
@@ -71,7 +73,7 @@ class RipgrepEngine:
         for piece in self._stream([*arguments, "--", "./"], query, stopper):
             whole, zero, rest = (rest + piece).rpartition(b"\0")
             names = _names(whole + zero)
-            yield from names if fits is None else [each for each in names if fits(each)]
+            yield from names if fits is None else [each for each in names if each.endswith(ending) and fits(each)]
 
     def tells(self, query: Query) -> bool:
         """Where it passes over nothing but what is ignored or sensitive: each such path is a line of its trace."""
@@ -250,6 +252,9 @@ class _Talk(threading.Thread):
 _PASSED_OVER = re.compile(
     rb"^rg: DEBUG\|ignore::walk\|[^|\n]*: ignoring (?:\./)?(.+?): Ignore\(IgnoreMatch\((\w+)", re.MULTILINE | re.DOTALL
 )
+
+
+_LETTERS = re.compile(r"[^*?\[\]{}\\]*\Z")
 
 
 @lru_cache(maxsize=8)
