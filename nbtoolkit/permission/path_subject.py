@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nbtoolkit.permission.pattern import path_pattern
+from nbtoolkit.permission.pattern import absolute, path_pattern
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.permission.sensitive import inside, protected, resolve, system_folder
 from nbtoolkit.permission.subject import Effect, Match, Subject
@@ -97,9 +97,14 @@ def path_subject(
     paths = tuple(dict.fromkeys(each for pair in pairs for each in pair))
     names = tool_names if tool_names is not None else READERS if access != "write" else WRITERS
     if not pairs or len(pairs) < len(found) or not bases:
+        # Where it leads can't be followed; what it is called may say enough.
+        called = [] if "\x00" in path else [absolute(path, each) for each in bases or ("/",)]
+        what = places.reason(called, access)
         return PathSubject(
             kind=access,
             text=text or path,
+            safety=None if what is None else f"it {_VERBS[access]} {what} ({_shown(path)})",
+            own_file=any(protected(each) for each in called),
             within=within,
             tool_names=names,
             exact=False,
