@@ -49,7 +49,24 @@ def spoilt(text: str, cuts: list[tuple[int, bytes]]) -> bytes:
     return data
 
 
-WOUNDS = [b"", b"\xff", b"\x00", b'"', b"\n", b"[", b"]", b"{", b"}", b"=", b"'''", b"\xef\xbb\xbf", b"\r", b"null", b"-1", b"1e999"]
+WOUNDS = [
+    b"",
+    b"\xff",
+    b"\x00",
+    b'"',
+    b"\n",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b"=",
+    b"'''",
+    b"\xef\xbb\xbf",
+    b"\r",
+    b"null",
+    b"-1",
+    b"1e999",
+]
 cuts = st.lists(st.tuples(st.integers(0, 5_000), st.sampled_from([*WOUNDS, *(each.encode("utf-8", "replace") for each in PIECES[:6])])), max_size=4)  # fmt: skip
 
 
@@ -83,7 +100,7 @@ def _replay(path: Path) -> None:
 def test_a_cassette_is_replayed_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
 
-    @fuzz(short=120, lines=st.lists(entries, max_size=5), cuts=cuts, head=st.booleans())
+    @fuzz(short=50, lines=st.lists(entries, max_size=5), cuts=cuts, head=st.booleans())
     def cassettes(lines: list[str], cuts: list[tuple[int, bytes]], head: bool) -> None:
         path.write_bytes(spoilt("\n".join([*LINES[: int(head)], *lines, ""]), cuts))
         try:
@@ -110,7 +127,9 @@ command = "mcp-server-files"
 args = ["--all"]
 """
 tables = st.dictionaries(
-    st.sampled_from(["mode", "allow", "ask", "deny", "working_directories", "mcp_servers", "x"]), json_values, max_size=4
+    st.sampled_from(["mode", "allow", "ask", "deny", "working_directories", "mcp_servers", "x"]),
+    json_values,
+    max_size=4,
 )
 
 
@@ -128,7 +147,7 @@ def test_a_file_of_rules_is_read_or_among_the_problems_and_a_projects_allows_not
     path = tmp_path / "nbtoolkit.toml"
     tool = Sample("sample", {"type": "object", "properties": {"a": {}}})
 
-    @fuzz(short=80, table=tables, cuts=cuts, whole=st.booleans())
+    @fuzz(short=40, table=tables, cuts=cuts, whole=st.booleans())
     def files(table: dict[str, Any], cuts: list[tuple[int, bytes]], whole: bool) -> None:
         path.write_bytes(spoilt(RULES_FILE if whole else _toml(table), cuts))
         grants = Grants()
@@ -145,7 +164,7 @@ def test_a_file_of_rules_is_read_or_among_the_problems_and_a_projects_allows_not
     files()
 
 
-@fuzz(short=150, content=any_texts, given=arguments, behavior=st.sampled_from(["allow", "ask", "deny"]))
+@fuzz(short=60, content=any_texts, given=arguments, behavior=st.sampled_from(["allow", "ask", "deny"]))
 def test_a_rule_is_read_or_refused_and_one_that_cannot_be_read_allows_nothing(
     content: str, given: dict[str, Any], behavior: str
 ) -> None:
@@ -190,7 +209,7 @@ server_entries = st.one_of(
 def test_a_configuration_of_servers_is_a_plan_or_refused(tmp_path: Path, no_network: list[object]) -> None:
     path = tmp_path / "mcp.json"
 
-    @fuzz(short=100, servers=st.dictionaries(names, server_entries, max_size=3), key=st.sampled_from(["mcpServers", "servers", "x"]), cuts=cuts)  # fmt: skip
+    @fuzz(short=50, servers=st.dictionaries(names, server_entries, max_size=3), key=st.sampled_from(["mcpServers", "servers", "x"]), cuts=cuts)  # fmt: skip
     def configs(servers: dict[str, Any], key: str, cuts: list[tuple[int, bytes]]) -> None:
         path.write_bytes(spoilt(json.dumps({key: servers}), cuts))
         try:
@@ -225,7 +244,7 @@ lines = st.lists(
 ).map(" ".join)  # fmt: skip
 
 
-@fuzz(short=300, line=lines, body=st.one_of(st.none(), any_texts))
+@fuzz(short=75, line=lines, body=st.one_of(st.none(), any_texts))
 def test_a_line_of_the_magic_is_a_command_or_one_error(line: str, body: str | None) -> None:
     try:
         parse(line, body, SPECS)
@@ -234,7 +253,7 @@ def test_a_line_of_the_magic_is_a_command_or_one_error(line: str, body: str | No
         check_plain(str(error))
 
 
-@fuzz(short=150, line=lines, cell=st.booleans())
+@fuzz(short=75, line=lines, cell=st.booleans())
 def test_a_line_is_completed_at_any_place(line: str, cell: bool) -> None:
     toolkit = Toolkit([Sample("sample", {"type": "object", "properties": {"a": {"enum": [1, "x y", None]}}})],
                       tool_groups=[ToolGroup("plots", "Draws.")])  # fmt: skip
@@ -244,7 +263,21 @@ def test_a_line_is_completed_at_any_place(line: str, cell: bool) -> None:
 
 
 # They start nothing, write nothing and wait for nobody.
-HARMLESS = ["call", "why", "schema", "log", "rules", "help", "list", "mode", "allow", "deny", "ask", "forget", "answers"]
+HARMLESS = [
+    "call",
+    "why",
+    "schema",
+    "log",
+    "rules",
+    "help",
+    "list",
+    "mode",
+    "allow",
+    "deny",
+    "ask",
+    "forget",
+    "answers",
+]
 
 
 def test_a_line_that_is_run_shows_one_error_at_most(desk: Desk) -> None:

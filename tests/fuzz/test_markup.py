@@ -102,7 +102,7 @@ def no_widgets_are_left() -> Iterator[None]:
 
 # -------------------------------------------------------------------------------------------------------------- records
 @fuzz(
-    short=60, name=any_texts, given=arguments, parts=st.lists(blocks, max_size=3), words=st.lists(any_texts, min_size=4, max_size=4),
+    short=30, name=any_texts, given=arguments, parts=st.lists(blocks, max_size=3), words=st.lists(any_texts, min_size=4, max_size=4),
     state=st.sampled_from(list(ToolResultState)[:4]), decision=st.sampled_from(["allow", "deny", None]),
 )  # fmt: skip
 def test_a_record_holds_nothing_but_our_own_markup(
@@ -117,7 +117,7 @@ def test_a_record_holds_nothing_but_our_own_markup(
     check_bundle(render.record(call, ToolResponse(content=parts, state=state)))
 
 
-@fuzz(short=30, frame=frames, index=st.lists(any_texts, min_size=2, max_size=2))
+@fuzz(short=8, frame=frames, index=st.lists(any_texts, min_size=2, max_size=2))
 def test_a_records_table_holds_nothing_but_our_own_markup(frame: dict[str, list[Any]], index: list[str]) -> None:
     value = pd.DataFrame(frame, index=index)
     response = ToolResponse().append_chunk(ToolChunk.of("seen").with_value(value))
@@ -127,7 +127,7 @@ def test_a_records_table_holds_nothing_but_our_own_markup(frame: dict[str, list[
 
 
 # ---------------------------------------------------------------------------------------------------------------- cards
-@fuzz(short=25, given=arguments, schema=tool_schemas, words=st.lists(any_texts, min_size=4, max_size=4))
+@fuzz(short=12, given=arguments, schema=tool_schemas, words=st.lists(any_texts, min_size=4, max_size=4))
 def test_an_approval_card_holds_nothing_but_our_own_markup(
     given: dict[str, Any], schema: dict[str, Any], words: list[str]
 ) -> None:
@@ -180,7 +180,7 @@ class Server:
         return self._status
 
 
-@fuzz(short=15, words=st.lists(any_texts, min_size=8, max_size=8), number=st.one_of(st.none(), st.integers(0, 10**18)))
+@fuzz(short=8, words=st.lists(any_texts, min_size=8, max_size=8), number=st.one_of(st.none(), st.integers(0, 10**18)))
 def test_a_servers_card_holds_nothing_but_our_own_markup(words: list[str], number: int | None) -> None:
     flight = Flight(words[0], 1, 2.0, {"progress": 1.0, "total": 2.0, "message": words[1]}, lambda: None)
     status = ServerStatus(
@@ -195,7 +195,7 @@ def test_a_servers_card_holds_nothing_but_our_own_markup(words: list[str], numbe
     made.close()
 
 
-@fuzz(short=25, name=any_texts, given=arguments, lines=st.lists(any_texts, max_size=3), snapshot=st.dictionaries(st.sampled_from(["progress", "total", "message"]), json_values))  # fmt: skip
+@fuzz(short=12, name=any_texts, given=arguments, lines=st.lists(any_texts, max_size=3), snapshot=st.dictionaries(st.sampled_from(["progress", "total", "message"]), json_values))  # fmt: skip
 def test_a_live_view_holds_nothing_but_our_own_markup(
     name: str, given: dict[str, Any], lines: list[str], snapshot: dict[str, Any]
 ) -> None:
@@ -238,7 +238,7 @@ def hostile_toolkit(schema: dict[str, Any], words: list[str]) -> Toolkit:
     return toolkit
 
 
-@fuzz(short=5, schema=tool_schemas, words=st.lists(any_texts, min_size=8, max_size=8))
+@fuzz(short=3, schema=tool_schemas, words=st.lists(any_texts, min_size=8, max_size=8))
 def test_the_panel_holds_nothing_but_our_own_markup(schema: dict[str, Any], words: list[str]) -> None:
     panel = Panel(hostile_toolkit(schema, words))
     try:
@@ -276,7 +276,7 @@ LISTS = [
 
 
 def test_what_the_magic_lists_holds_nothing_but_our_own_markup(desk: Desk) -> None:
-    @fuzz(short=5, schema=tool_schemas, words=st.lists(any_texts, min_size=8, max_size=8))
+    @fuzz(short=3, schema=tool_schemas, words=st.lists(any_texts, min_size=8, max_size=8))
     def lists(schema: dict[str, Any], words: list[str]) -> None:
         toolkit = hostile_toolkit(schema, words)
         desk.toolkit.__dict__.update(toolkit.__dict__)
@@ -306,7 +306,7 @@ contents = st.one_of(
 )  # fmt: skip
 
 
-@fuzz(short=60, content=st.lists(contents, max_size=3), structured=st.one_of(st.none(), st.dictionaries(any_texts, json_values, max_size=3)), wrong=st.booleans())  # fmt: skip
+@fuzz(short=30, content=st.lists(contents, max_size=3), structured=st.one_of(st.none(), st.dictionaries(any_texts, json_values, max_size=3)), wrong=st.booleans())  # fmt: skip
 def test_a_servers_result_is_a_record_of_nothing_but_our_own_markup(
     content: list[Any], structured: Any, wrong: bool
 ) -> None:

@@ -52,7 +52,7 @@ def listed(schema: dict[str, Any], **more: Any) -> MCPTool:
     return MCPTool(client, definition, "mcp__crm__sample")
 
 
-@fuzz(short=80, schema=tool_schemas, given=arguments)
+@fuzz(short=40, schema=tool_schemas, given=arguments)
 def _validate(schema: dict[str, Any], given: dict[str, Any]) -> None:
     before = json.dumps(given, sort_keys=True)
     try:
@@ -71,7 +71,7 @@ def test_a_servers_schema_gives_arguments_or_a_list_of_faults(no_network: list[o
     assert no_network == []
 
 
-@fuzz(short=40, schema=tool_schemas)
+@fuzz(short=20, schema=tool_schemas)
 def _describe(schema: dict[str, Any]) -> None:
     toolkit = Toolkit([listed(schema)])
 
@@ -95,7 +95,7 @@ def test_a_servers_schema_can_be_sent_to_every_provider(no_network: list[object]
     assert no_network == []
 
 
-@fuzz(short=12, schema=tool_schemas, values=arguments)
+@fuzz(short=6, schema=tool_schemas, values=arguments)
 def _draw(schema: dict[str, Any], values: dict[str, Any]) -> None:
     tool = listed(schema)
     view = SchemaView(tool, group="basic", permission="asks")
@@ -147,8 +147,8 @@ LARGE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"p5": "x", "p119999": 5},
     ),
     "ten megabytes of one description": ({"type": "object", "description": "x" * 10_000_000}, {"a": 1}),
-    "ten megabytes of names in an enum": (
-        {"type": "object", "properties": {"a": {"enum": [f"word{n:08}" for n in range(400_000)]}}},
+    "a hundred thousand names in an enum": (
+        {"type": "object", "properties": {"a": {"enum": [f"word{n:08}" for n in range(100_000)]}}},
         {"a": "word"},
     ),
     "a thousand levels": (deep(1_000), nested(1_000)),
@@ -258,7 +258,7 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-@fuzz(short=300, text=model_texts)
+@fuzz(short=150, text=model_texts)
 def test_a_models_text_becomes_its_own_object_or_an_error_it_can_mend(text: str) -> None:
     try:
         told = json.loads(text)
@@ -297,7 +297,7 @@ def test_a_models_endless_text_is_an_answer_in_time(text: str, clock: None) -> N
         assert isinstance(parsed, dict)
 
 
-@fuzz(short=40, name=any_texts, text=model_texts, schema=tool_schemas)
+@fuzz(short=20, name=any_texts, text=model_texts, schema=tool_schemas)
 def test_whatever_a_model_calls_ends_as_a_result_that_was_judged(name: str, text: str, schema: dict[str, Any]) -> None:
     toolkit = Toolkit([listed(schema)])
     toolkit.mode = PermissionMode.DEFAULT
