@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.mcp.session import Session
 
-__all__ = ["explain", "in_words", "is_closed", "is_lost_session", "no_hint", "restart_hint"]
+__all__ = ["explain", "in_words", "is_closed", "is_lost_session", "no_hint", "refusal", "restart_hint"]
 
 # How much of a server's last words goes into an error.
 TAIL_LINES = 8
@@ -108,16 +108,22 @@ def _reason(session: Session, error: BaseException | None) -> str:
             return _transport(single) + _scheme(session, single)
         if type(single).__module__.startswith("mcp.client.auth"):
             return _sign_in(single)
-    if session.answers.status == 401 and "authorization" in map(str.lower, session.headers.current()):
-        return f"the server answered 401 {session.answers.reason}: it doesn't take the Authorization header that it is given"
-    if session.process is None and session.answers.status is not None:
-        return _status(session.answers.status, session.answers.reason)
+    if told := refusal(session):
+        return told
     for single in singles:
         if isinstance(single, TimeoutError):
             return str(single) or "no answer in time"
         if not is_closed(single):
             return in_words(single)[:500]
     return ""
+
+
+def refusal(session: Session) -> str:
+    """What an HTTP server answered instead of a message; empty where it didn't."""
+    status, reason = session.answers.status, session.answers.reason
+    if status == 401 and "authorization" in map(str.lower, session.headers.current()):
+        return f"the server answered 401 {reason}: it doesn't take the Authorization header that it is given"
+    return "" if session.process is not None or status is None else _status(status, reason)
 
 
 def _sign_in(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.mcp.failure import explain
+from nbtoolkit.mcp.failure import explain, refusal
 from nbtoolkit.mcp.http import Answers, Headers, http_streams
 from nbtoolkit.mcp.process import ServerProcess, sdk_streams
 from nbtoolkit.mcp.watch import Watcher
@@ -46,6 +46,8 @@ REQUEST_SECONDS = 60.0
 CLOSE_SECONDS = 6.0
 # What is wrong with a result may quote all of it.
 FAULT_CHARS = 300
+# The SDK's words for an HTTP answer that is no message: those of the answer itself say more.
+NO_WORDS = "Server returned an error response"
 # A paginator that never ends must not hang a list.
 PAGE_LIMIT = 10_000
 
@@ -274,7 +276,15 @@ class Session:
         async def progress(progress: float, total: float | None, message: str | None) -> None:
             heard(progress, total, message)
 
-        return await client.call_tool(name, arguments, progress_callback=progress)
+        from mcp import MCPError
+
+        try:
+            return await client.call_tool(name, arguments, progress_callback=progress)
+        except MCPError as error:
+            if error.message == NO_WORDS and (told := refusal(self)):
+                # Such as a token that was revoked since.
+                raise MCPError(error.code, told) from None
+            raise
 
     async def subscribe(self, uri: str, *, subscribe: bool) -> None:
         """Begin, or end, to be told of a resource."""
