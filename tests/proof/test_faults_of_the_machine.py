@@ -36,6 +36,7 @@ from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.journal import read
 from nbtoolkit.tool.toolkit import Toolkit
 from tests.mcp.support import plain, said, use
+from tests.mcp.web import serving
 from tests.proof.plan import LIMIT, Plan
 
 pytestmark = pytest.mark.timeout(LIMIT)
@@ -333,3 +334,49 @@ def test_without_a_network_a_server_costs_its_own_tools_and_nothing_else(
     assert (names, state) == (["work"], ToolResultState.SUCCESS)
     assert "mcp__far__anything" in missing
     plan.count("faults of the machine: no network")
+
+
+def test_a_token_that_is_revoked_fails_its_calls_in_words_and_a_new_one_goes_on(plan: Plan) -> None:
+    from mcp.server import MCPServer
+
+    far = MCPServer("far")
+
+    @far.tool()
+    def echo(text: str) -> str:
+        return text
+
+    inner = far.streamable_http_app()
+    good = {"Bearer first"}
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        sent = dict(scope.get("headers", ())).get(b"authorization", b"").decode()
+        if scope["type"] == "http" and sent not in good:
+            await send({"type": "http.response.start", "status": 401, "headers": []})
+            await send({"type": "http.response.body", "body": b"the token was revoked"})
+            return
+        await inner(scope, receive, send)
+
+    with serving(guarded) as web:
+        config = HttpMCPConfig(url=f"{web.url}/mcp", headers={"Authorization": "Bearer first"})
+        client = MCPClient("far", is_stateful=True, mcp_config=config)
+
+        async def all_of_it() -> tuple[list[ToolResultState], str]:
+            await client.connect()
+            toolkit = Toolkit(tools=[FunctionTool(work)], mcps=[client])
+            toolkit.mode = "bypass"
+            await toolkit.call("mcp__far__echo", text="a")
+            good.clear()
+            refused = await asyncio.wait_for(toolkit.call("mcp__far__echo", text="b"), 30)
+            await toolkit.call("work")
+            good.add("Bearer second")
+            await client.set_runtime_headers({"Authorization": "Bearer second"})
+            await asyncio.wait_for(toolkit.call("mcp__far__echo", text="c"), 30)
+            await client.close()
+            return [entry.state for entry in toolkit.log], refused.text
+
+        states, text = asyncio.run(all_of_it())
+    success, error = ToolResultState.SUCCESS, ToolResultState.ERROR
+    assert states == [success, error, success, success]
+    assert "401" in text
+    assert "Bearer" not in text
+    plan.count("faults of the machine: a token that was revoked")

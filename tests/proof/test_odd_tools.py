@@ -192,12 +192,13 @@ def odd() -> int:
     return 7
 """,
     "changes the folder": """
+HOME = os.getcwd()
 @tool(permission=freely)
 def odd() -> int:
     "Go elsewhere, which is gone then."
-    os.makedirs("gone", exist_ok=True)
-    os.chdir("gone")
-    os.rmdir(os.getcwd())
+    os.makedirs(HOME + "/gone")
+    os.chdir(HOME + "/gone")
+    os.rmdir(HOME + "/gone")
     return 7
 """,
     "takes the stop button": """
@@ -311,6 +312,11 @@ def test_a_card_of_a_kernel_that_was_restarted_decides_nothing_in_the_new_one(
     page.close()
 
 
+def over(cell: Cell) -> bool:
+    """Whether a cell has ended; an interrupt while the kernel sends its reply costs that, without any tool as well."""
+    return bool(cell.states) and cell.states[-1] == "idle"
+
+
 def test_a_storm_of_interrupts_leaves_each_call_in_the_log_once_and_the_kernel_well(
     page: FrontEnd, kernel: KernelProcess, plan: Plan
 ) -> None:
@@ -341,23 +347,27 @@ async def wait(seconds: float) -> int:
     storms = plan.pick(6, 120)
     for _ in range(storms):
         cell = page.run(chance.choice(codes))
-        page.begins(cell)
+        # One that a late interrupt of the last storm aborted, as Jupyter does, never begins.
+        page.until(lambda cell=cell: cell.ran or cell.done, "the cell to begin")  # type: ignore[misc]
         page.live(chance.uniform(0, 0.15))
         for _ in range(chance.randrange(1, 4)):
-            if cell.done:
+            if over(cell):
                 break
             kernel.interrupt()
             plan.count("interrupts in a storm")
             page.live(chance.uniform(0, 0.02))
         deadline = time.monotonic() + 20
-        while not cell.done and time.monotonic() < deadline:
+        while not over(cell) and time.monotonic() < deadline:
             page.live(0.05)
-        if not cell.done:
+        if not over(cell):
             kernel.interrupt()
-        cell.wait()
+        page.until(lambda cell=cell: over(cell), "the end of a cell that was interrupted")  # type: ignore[misc]
         page.log.clear()
     # One that came late must not strike the next cell.
-    page.run("pass").wait()
+    for _ in range(2):
+        cell = page.run("pass")
+        page.until(lambda cell=cell: over(cell), "the end of a cell behind the storm")  # type: ignore[misc]
+    page.live(0.5)
     rows = json.loads(page.run("print(json.dumps(log()))").ok().text.splitlines()[-1])
     numbers = [row[0] for row in rows]
     assert numbers == sorted(set(numbers)), "none twice"
