@@ -85,6 +85,17 @@ def wear(page: NotebookPage, theme: str) -> None:
     page.page.evaluate("document.fonts.ready.then(() => null)")
 
 
+def is_looked_at(page: NotebookPage, name: str, where: str) -> None:
+    """Light, dark and narrow."""
+    for theme, width in ((THEMES[1], 1200), (THEMES[0], 1200), (THEMES[0], 400)):
+        wear(page, theme)
+        resize(page, width)
+        assert faint(page, where) == []
+        assert too_wide(page, where) == []
+        page.screenshot(f"{name}-{page.front_end}-{theme.split()[1].lower()}-{width}", page.output(1))
+    resize(page, 1200)
+
+
 def every_kind_is_readable_in_every_theme(page: NotebookPage) -> None:
     cards = page.output(1).locator(".nbtk-card:not(.nbtk-tray)")
     expect(cards).to_have_count(4)
@@ -187,7 +198,7 @@ def all_are_answered_without_a_mouse(page: NotebookPage) -> None:
     keys.press("Enter")
     # Nobody is about to answer its neighbours any more: the running one has all the room it wants.
     expect(page.output(1).get_by_role("log")).to_contain_text("epoch 11 of 12")
-    page.screenshot(f"tray-running-{page.front_end}", page.output(1))
+    is_looked_at(page, "live", CARDS)
     page.run_cell(2)
     page.wait_done(2)
     # In the order of their ends; the file that would be replaced was never read.
@@ -196,8 +207,7 @@ def all_are_answered_without_a_mouse(page: NotebookPage) -> None:
 
 def what_is_saved_are_records_alone(page: NotebookPage) -> None:
     expect(page.output(1).locator(".nbtk")).to_have_count(0)
-    assert faint(page, ".jp-OutputArea-output") == []
-    page.screenshot(f"records-{page.front_end}", page.output(1))
+    is_looked_at(page, "records", ".jp-OutputArea-output")
     page.save()
     held = nbformat.read(page.server.root / page.path, as_version=4)
     kinds = [sorted(output.data) for output in held.cells[1].outputs]
