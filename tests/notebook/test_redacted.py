@@ -158,7 +158,7 @@ def test_an_error_of_a_line_quotes_none(toolkit: Toolkit) -> None:
 def test_no_rule_is_suggested_that_would_write_one_down(toolkit: Toolkit, value: str) -> None:
     judged = [toolkit.explain_sync("connect", {"password": password}) for password in ("plain", value)]
     assert judged[0].decision.suggested_rules
-    assert not judged[1].decision.suggested_rules
+    assert not held(" ".join(map(str, judged[1].decision.suggested_rules or ())))
     assert not held(judged[1].change)
 
 
