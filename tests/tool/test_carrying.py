@@ -272,6 +272,17 @@ def test_an_idempotent_call_is_run_again_three_times_at_most_and_its_record_says
         each.shutdown()
 
 
+def test_that_a_call_may_be_repeated_is_told_to_clients_in_mcps_words() -> None:
+    from nbtoolkit.agents.serving.forms import to_definition
+
+    for is_idempotent, hint in ((True, True), (False, None)):
+        toolkit = toolkit_of(workers.double, is_idempotent=is_idempotent)
+        [group] = toolkit.tool_groups
+        annotations = to_definition(group.tools[0], group).annotations
+        assert annotations is not None
+        assert annotations.idempotent_hint is hint
+
+
 def test_what_makes_no_executor_is_said() -> None:
     with pytest.raises(DeveloperOrientedException, match=r"executor must be a concurrent\.futures\.Executor or"):
         FunctionTool(workers.double, executor=5)  # type: ignore[arg-type]

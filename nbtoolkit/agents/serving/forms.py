@@ -34,7 +34,9 @@ def to_definition(tool: ToolBase, group: ToolGroup) -> mcp_types.Tool:
         annotations = mcp_types.ToolAnnotations.model_validate(claims) if claims else None
     else:
         # What isn't said to only read may do anything: no hint in its favour.
-        annotations = mcp_types.ToolAnnotations(read_only_hint=tool.is_read_only)
+        annotations = mcp_types.ToolAnnotations(
+            read_only_hint=tool.is_read_only, idempotent_hint=tool.is_idempotent or None
+        )
     return mcp_types.Tool(
         name=tool.name,
         title=getattr(tool, "title", None),
