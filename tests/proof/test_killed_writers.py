@@ -102,8 +102,8 @@ def check_journal(folder: Path) -> int:
     allowed = Counter(row["tool_input"]["number"] for row in rows if row["event"] == "allowed")
     ended = Counter(row["tool_input"]["number"] for row in rows if row["event"] == "ended")
     kills = int((folder / "kills").read_text()) if (folder / "kills").exists() else 1
-    assert max(allowed.values()) == 1, "no call stands there twice"
-    assert max(ended.values()) == 1
+    assert max(allowed.values(), default=0) <= 1, "no call stands there twice"
+    assert max(ended.values(), default=0) <= 1
     assert set(done) <= set(allowed), "nothing ran whose decision isn't written"
     assert set(ended) <= set(done), "nothing ended that didn't run"
     assert len(done) == len(set(done))

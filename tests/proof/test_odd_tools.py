@@ -25,6 +25,7 @@ SETUP = """
 %load_ext nbtoolkit
 import asyncio, json, multiprocessing, os, signal, sys, threading, time, warnings
 from nbtoolkit.permission import PermissionBehavior, PermissionDecision
+RAN = os.path.abspath("ran.txt")
 freely = PermissionDecision(PermissionBehavior.ALLOW, "as you like")
 
 @tool(permission=freely)
@@ -35,7 +36,7 @@ def add(a: int) -> int:
 @tool
 def ask(number: int) -> int:
     "Ask."
-    with open("ran.txt", "a") as file:
+    with open(RAN, "a") as file:
         file.write(f"{number}\\n")
     return number
 
