@@ -124,7 +124,7 @@ BOX = "max-width:960px;box-sizing:border-box;padding:7px 13px 4px;font-size:13px
 PRE = (
     "margin:4px 0;padding:6px 10px;font-family:var(--jp-code-font-family,monospace);"
     "background:color-mix(in srgb,currentColor 6%,transparent);"
-    "white-space:pre-wrap;overflow-wrap:anywhere"
+    "white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal"
 )
 _CELL = "text-align:left;vertical-align:top;padding:3px 16px 3px 0;white-space:normal;max-width:none"
 
