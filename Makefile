@@ -10,7 +10,7 @@
 #   make docs    the documentation, in docs/_build/html; a warning or a broken link in it is an error
 #   make conformance
 #                the official MCP conformance suite and MCP's inspector against a notebook that serves its tools
-#   make proof   load and faults in their long form, 10 to 15 minutes; its counts are printed (make test has a slice of it)
+#   make proof   load, faults and hostile input in their long form, 20 to 30 minutes; its counts are printed (make test has a slice of it)
 #   make bench   what things cost, beside a floor and other libraries (make bench ARGS='--only calling')
 #   make lowest  the tests below the kernels with the lowest version of every dependency that pyproject.toml admits
 #   make clean   remove the environments and caches
@@ -84,7 +84,7 @@ conformance: .venv/.dev .venvs/node/.made
 
 # NBTOOLKIT_PROOF_SEED repeats the random moments of a run.
 proof: chromium .venv/.dev
-	NBTOOLKIT_PROOF=long $(PY) -m pytest -q --durations=12 tests/proof $(ARGS)
+	NBTOOLKIT_PROOF=long $(PY) -m pytest -q --durations=12 tests/proof tests/fuzz $(ARGS)
 
 bench: .venv/.dev $(PEER_STAMPS)
 	$(PY) -m benchmarks.run $(ARGS)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 LONG = os.environ.get("NBTOOLKIT_PROOF") == "long"
 # So many times as many inputs in the long form.
-TIMES = int(os.environ.get("NBTOOLKIT_FUZZ_TIMES", "100"))
+TIMES = int(os.environ.get("NBTOOLKIT_FUZZ_TIMES", "30"))
 LONG_LIMIT = 3_600
 # Seconds: an input takes milliseconds, on a machine that is busy with other things a hundred times that.
 HANG = 20.0
@@ -34,7 +34,7 @@ COUNTS: Counter[str] = Counter()
 
 
 def fuzz(*, short: int, **inputs: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test with ``short`` inputs, always the same; with a hundred times as many, always others, in the long form."""
+    """Run a test with ``short`` inputs, always the same; with thirty times as many, always others, in the long form."""
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
