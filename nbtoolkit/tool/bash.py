@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from nbtoolkit.permission.sensitive import DANGEROUS_DIRECTORIES, DANGEROUS_FILE
 from nbtoolkit.permission.shell_judge import judge_line
 from nbtoolkit.permission.subject import Match
 from nbtoolkit.tool.base import ToolBase
-from nbtoolkit.tool.process import Ended, run_streaming
+from nbtoolkit.tool.process import Drawn, Ended, run_streaming
+from nbtoolkit.tool.progress import Reports
 from nbtoolkit.tool.result import ToolChunk
 
 if TYPE_CHECKING:
@@ -164,13 +166,16 @@ class Bash(ToolBase):
         quiet_git(env, self._parts(command))
         return env
 
-    async def call(
+    def call(
         self,
         command: str,
         timeout: int = DEFAULT_TIMEOUT,
         description: str | None = None,  # noqa: ARG002
     ) -> AsyncGenerator[ToolChunk, None]:
-        """Run the command, giving its output as it comes."""
+        """Run the command, giving its output as it comes; a bar that it draws is reported as progress."""
+        return self._run(command, timeout, Reports(self.name))
+
+    async def _run(self, command: str, timeout: int, reports: Reports) -> AsyncGenerator[ToolChunk, None]:
         shell = shutil.which("bash")
         folder = self._folder()
         fault = _fault(command, folder, shell)
@@ -199,34 +204,60 @@ class Bash(ToolBase):
             async for piece in process:
                 if isinstance(piece, Ended):
                     end = piece
+                elif isinstance(piece, Drawn):
+                    _report(piece, reports)
                 elif shown := output.add(piece):
                     yield ToolChunk(content=[TextBlock(id=block, text=shown)], is_last=False)
         finally:
             await process.aclose()
+            reports.end()
             for group in groups:
                 tell_guardian(f"-{group}")
         assert end is not None
-        text, state = output.rest(), ToolResultState.SUCCESS
-        if end.timed_out:
-            text += f"{output.newline()}[timed out after {limit:g} s; the command and all it started were ended]"
-            state = ToolResultState.ERROR
-        elif end.code is None:
-            text += f"{output.newline()}[ended together with the process that watches over it, so its exit code isn't known]"
-            state = ToolResultState.ERROR
-        elif end.code:
-            how = f"exit code {end.code}" if end.code > 0 else f"ended by signal {-end.code}"
-            text += f"{output.newline()}[{how}]"
-            state = ToolResultState.ERROR
+        notes, fine = _ending(end, limit)
+        text = output.rest()
+        if notes:
+            text += output.newline() + "\n".join(notes)
         elif not output.size:
             text = "[no output, exit code 0]"
-        if end.left:
-            many = "1 process" if end.left == 1 else f"{end.left} processes"
-            text += f"{output.newline()}[{many} of the command can't be ended by this user and still run]"
         yield ToolChunk(
             content=[TextBlock(id=block, text=text)] if text else [],
-            state=state,
+            state=ToolResultState.SUCCESS if fine else ToolResultState.ERROR,
             metadata={"exit_code": end.code, "timed_out": end.timed_out, "characters": output.size},
         )
+
+
+def _ending(end: Ended, limit: float) -> tuple[list[str], bool]:
+    """What is to be said of how a command ended, and whether it ended well."""
+    notes: list[str] = []
+    if end.timed_out:
+        notes.append(f"[timed out after {limit:g} s; the command and all it started were ended]")
+    elif end.code is None:
+        notes.append("[ended together with the process that watches over it, so its exit code isn't known]")
+    elif end.code:
+        notes.append(f"[exit code {end.code}]" if end.code > 0 else f"[ended by signal {-end.code}]")
+    fine = not notes
+    if end.left:
+        many = "1 process" if end.left == 1 else f"{end.left} processes"
+        notes.append(f"[{many} of the command can't be ended by this user and still run]")
+    return notes, fine
+
+
+# What tqdm, pip, wget, keras and others draw.
+_PERCENT = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d+)?) ?%")
+_OF = re.compile(r"(?<![\d./])(\d{1,12}) ?/ ?(\d{1,12})(?![\d./])")
+
+
+def _report(line: str, reports: Reports) -> None:
+    """Tell how far a bar is, where its line says so."""
+    if found := _PERCENT.search(line):
+        done, total = float(found[1]), 100.0
+    elif found := _OF.search(line):
+        done, total = float(found[1]), float(found[2])
+    else:
+        return
+    if done <= total:
+        reports.report({"progress": done, "total": total, "message": line[:200]})
 
 
 def _fault(command: str, folder: str, shell: str | None) -> str | None:

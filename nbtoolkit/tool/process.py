@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.tool.children import Child
 
-__all__ = ["Ended", "run_streaming"]
+__all__ = ["Drawn", "Ended", "run_streaming"]
 
 # What a pipe holds by default on Linux: one read empties it.
 READ_SIZE = 65_536
@@ -53,6 +53,12 @@ class Ended:
         """How many processes of the command are alive still, since this user may not end them."""
 
 
+class Drawn(str):
+    """A line that the command writes over and over, as it stands: a bar. It becomes text when it is done."""
+
+    __slots__ = ()
+
+
 class _Pump:
     """A thread that reads a command's output into a buffer that the loop empties."""
 
@@ -62,14 +68,19 @@ class _Pump:
         self._parts: list[str] = []
         self._size = 0
         self._open = True
+        self._drawing = ""
         self._closed = False
+        self._shown = ""
         threading.Thread(target=self._read, args=(pipe,), daemon=True, name="nbtoolkit-output").start()
 
     def _read(self, pipe: int) -> None:
         screen = Screen()
         with contextlib.suppress(OSError):
             while data := os.read(pipe, READ_SIZE):
-                self._put(screen.feed(data), len(data))
+                text = screen.feed(data)
+                self._drawing = screen.drawing
+                self._put(text, len(data))
+            self._drawing = ""
             self._put(screen.feed(b"", final=True), 0)
         os.close(pipe)
         with self._room:
@@ -95,6 +106,13 @@ class _Pump:
         """Whether all was taken, and no more will come."""
         with self._room:
             return not self._open and not self._parts
+
+    def drawn(self) -> Drawn | None:
+        """The line that is being written over, unless it is the one that was given last."""
+        if not self._drawing or self._drawing == self._shown:
+            return None
+        self._shown = self._drawing
+        return Drawn(self._shown)
 
     def take(self) -> str:
         """What has come."""
@@ -180,7 +198,7 @@ async def run_streaming(
     mark: tuple[str, str] | None = None,
     started: Callable[[int], None] | None = None,
 ) -> AsyncGenerator[str | Ended, None]:
-    """Run, giving text as it comes and an ``Ended`` at last.
+    """Run, giving text as it comes, what is ``Drawn`` in between, and an ``Ended`` at last.
 
     ``mark`` is a variable and a value that no other process has; ``started`` is told the group, where nothing but this
     process would end it.
@@ -193,6 +211,8 @@ async def run_streaming(
         while True:
             if text := await run.take((last_words or deadline) - loop.time()):
                 yield text
+            if (drawn := run.pump.drawn()) is not None:
+                yield drawn
             if run.child.over:
                 last_words = last_words or loop.time() + LAST_WORDS
                 if run.pump.drained or loop.time() >= last_words:

@@ -34,6 +34,11 @@ class Screen:
         """Whether a part of the present line was given out already."""
         self._cursor = 0
 
+    @property
+    def drawing(self) -> str:
+        """The line that is being written over, as it stands now; empty while none is."""
+        return _CONTROL.sub("\ufffd", self._line or "").strip()
+
     def feed(self, data: bytes, *, final: bool = False) -> str:
         """What is settled now; ``final`` settles all."""
         text = self._begun + self._decoder.decode(data, final)

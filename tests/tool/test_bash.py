@@ -216,6 +216,29 @@ def test_a_bar_that_draws_itself_over_and_over_is_one_line() -> None:
     assert response.text == "30%\ndone\n"
 
 
+def test_how_far_a_bar_is_is_reported_while_it_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbtoolkit.tool import progress
+
+    told: list[progress.Progress] = []
+
+    def heard(each: progress.Progress) -> None:
+        told.append(each)
+        (tmp_path / f"heard {each.progress:g}").touch()
+
+    monkeypatch.setattr(progress, "observers", [heard])
+    command = """for n in 1 2; do printf "\\r %d0%%|## | $n/10" $n >&2; until [ -e "heard ${n}0" ]; do sleep 0.02; done; done
+        printf "\\n\\r3/5"; until [ -e "heard 3" ]; do sleep 0.02; done; echo"""
+    response = asyncio.run(run(command, tmp_path))
+    assert [(each.progress, each.total, each.ended) for each in told] == [
+        (10, 100, False),
+        (20, 100, False),
+        (3, 5, False),
+        (3, 5, True),
+    ]
+    assert told[0].message == "10%|## | 1/10"
+    assert response.text.endswith("\n")
+
+
 def test_what_python_prints_comes_at_once() -> None:
     async def scenario() -> None:
         python = f"import time; print('first'); time.sleep({100 + os.getpid() / 1e6})"
