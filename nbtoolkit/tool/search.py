@@ -17,7 +17,7 @@ from nbtoolkit.permission.sensitive import inside, roots
 from nbtoolkit.tool import files
 from nbtoolkit.tool.engine import Query, Stopper
 from nbtoolkit.tool.engine_ripgrep import engine
-from nbtoolkit.tool.faults import FileFault, shown
+from nbtoolkit.tool.faults import FileFault, of_system, shown
 from nbtoolkit.tool.files import FileTool, here
 from nbtoolkit.tool.globbing import alternatives, glob_expression, name_filter
 from nbtoolkit.tool.result import ToolChunk
@@ -125,6 +125,8 @@ class _SearchTool(FileTool):
                     self._left_out.clear()
                 self._left_out[query.root, query.depth] = now, names
             return found, _ended(stopper) + _note(_shown(query.root, names))
+        except OSError as fault:
+            raise of_system(query.root, "searched", fault) from None
         finally:
             stopper.stop()
             other.stop()

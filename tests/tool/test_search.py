@@ -324,6 +324,23 @@ def test_what_cant_be_searched_is_said_in_one_line(tree: Path, tool: Any, argume
         assert "\n" not in block.text
 
 
+@pytest.mark.parametrize(("tool", "arguments"), [(Grep, {"pattern": "x"}), (Glob, {"pattern": "*"})])
+def test_a_folder_that_this_user_may_not_open_is_said(
+    tree: Path, tool: Any, arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def refused(path: Any, *given: Any, **named: Any) -> int:
+        if str(path).endswith("/keys"):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *given, **named)
+
+    monkeypatch.setattr(os, "open", refused)
+    chunk = run(tool(), path="keys", **arguments)
+    assert chunk.state is ToolResultState.ERROR
+    assert "keys' can't be searched: this user may not. Ask the person" in str(chunk.content)
+
+
 def test_a_folder_that_isnt_there_is_an_error(tree: Path) -> None:
     assert "doesn't exist" in "".join(lines(Grep(), pattern="x", path="gone"))
 
