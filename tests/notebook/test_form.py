@@ -385,6 +385,18 @@ def test_of_two_hundred_names_those_that_are_wanted_get_a_field() -> None:
     assert 'p123: got "x", expected integer' in faults(form)["p123"]
 
 
+def test_a_list_that_came_as_null_stays_null_until_it_is_filled() -> None:
+    form = of(
+        {"of": {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}},
+        {"of": None},
+        required=["of"],
+    )
+    assert form.read() == {"of": None}
+    press(form, "Add one to of")
+    field(form, "of[0]").value = "3"
+    assert form.read() == {"of": [3]}
+
+
 def test_each_place_of_a_tuple_has_its_own_field() -> None:
     pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"enum": ["a", "b"]}], "minItems": 2, "items": False}
     form = of({"pair": pair}, required=["pair"])
@@ -419,6 +431,26 @@ def test_the_branch_that_is_chosen_says_which_it_is() -> None:
     assert form.read(check=False) == {"pet": {"kind": "dog"}}
     # One that came without it keeps doing so.
     assert of({"pet": {"oneOf": [cat, dog]}}, {"pet": {"lives": 3}}).read(check=False) == {"pet": {"lives": 3}}
+
+
+def test_a_schema_that_is_one_of_several_objects_lets_one_choose() -> None:
+    near = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    far = {
+        "type": "object",
+        "properties": {"lat": {"type": "number"}, "lon": {"type": "number"}},
+        "required": ["lat", "lon"],
+    }
+    schema = {"type": "object", "oneOf": [near, far]}
+    form = Form(schema)
+    field(form, "city").value = "Ulm"
+    assert form.read() == {"city": "Ulm"}
+    field(form, "arguments, kind").value = 1
+    field(form, "lat").value = "48.4"
+    found = faults(form)
+    assert list(found) == ["the arguments"]
+    field(form, "lon").value = "10"
+    assert form.read() == {"lat": 48.4, "lon": 10}
+    assert Form(schema, {"lat": 1, "lon": 2}).read() == {"lat": 1, "lon": 2}
 
 
 def test_what_is_left_out_shows_what_it_then_is() -> None:

@@ -135,6 +135,7 @@ def filled(draw: DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
 # Widgets make shrinking a matter of minutes; a failing example of these is small enough to read.
 @settings(
     max_examples=40,
+    derandomize=True,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -13,7 +13,7 @@ from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.notebook.text import visible
 from nbtoolkit.notebook.widgets.form_fields import Above, Maker, Place
 from nbtoolkit.notebook.widgets.form_groups import CLASSES, ObjectField, known_paths
-from nbtoolkit.notebook.widgets.form_kinds import Kind, whole
+from nbtoolkit.notebook.widgets.form_kinds import MISSING, Kind, kind_of, whole
 from nbtoolkit.notebook.widgets.parts import Kit
 from nbtoolkit.notebook.widgets.style import SHEET
 
@@ -62,6 +62,9 @@ class Form:
         maker = Maker(self._kit, schema, CLASSES, titled=described, made=self._made)
         if len(names) > MAX_ARGUMENTS:
             self._root: Field = maker.make("JSON", {}, before, Above(), required=True)
+        elif kind_of(schema, schema).name == "union" and not isinstance(schema.get("properties"), dict):
+            # The whole is one of several objects.
+            self._root = maker.make(NAME, schema, before or MISSING, Above(), required=True)
         else:
             self._root = ObjectField(
                 Place(maker, NAME, Kind("object", whole(schema, schema)), before, Above(), required=True)

@@ -200,8 +200,9 @@ class ListField(_Group):
             if value is not MISSING:
                 values.append(value)
                 self._read.append(item)
-        if not self._touched and not values and not isinstance(self.place.before, list) and self.place.optional:
-            return self.place.before
+        before = self.place.before
+        if not self._touched and not values and (before is None or (before is MISSING and self.place.optional)):
+            return before
         return values
 
     def inside(self) -> Iterator[Field]:
