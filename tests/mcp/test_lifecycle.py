@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from nbtoolkit.exception import MCPConnectionError
-from nbtoolkit.mcp import MCPClient, StdioMCPConfig, process
+from nbtoolkit.mcp import MCPClient, StdioMCPConfig, pipes, process
 from nbtoolkit.message import ToolResultState
 from tests.mcp.support import PLAIN, alive, attached, open_files, pids, plain, said, until, use
 
@@ -268,7 +268,7 @@ for thread in threading.enumerate():
 def test_servers_of_a_dead_kernel_without_a_guardian_are_swept_up(tmp_path: Path, at: str) -> None:
     file = tmp_path / "pids"
     process = kernel(
-        "from nbtoolkit.mcp import process; print(process._guard.pid, flush=True); time.sleep(600)",
+        "from nbtoolkit.mcp import guarding; print(guarding._guard.pid, flush=True); time.sleep(600)",
         "--ignore-eof",
         "--ignore-term",
         "--fork",
@@ -435,7 +435,7 @@ def test_a_folder_or_a_program_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 def test_results_are_as_long_as_a_message_may_be_and_a_longer_one_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "LINE_LIMIT", 12 * 1024**2)
+    monkeypatch.setattr(pipes, "LINE_LIMIT", 12 * 1024**2)
 
     async def scenario() -> None:
         async with attached() as client:

@@ -1,0 +1,155 @@
+"""A stdio server's two pipes as the SDK's pair of message streams; one message a line, the protocol is the SDK's."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from typing import TYPE_CHECKING, Any, Self
+
+from nbtoolkit.mcp.mending import mended
+
+if TYPE_CHECKING:
+    from nbtoolkit.mcp.process import ServerProcess
+
+__all__ = ["LINE_LIMIT", "Incoming", "Outgoing"]
+
+logger = logging.getLogger("nbtoolkit.mcp")
+
+# One message may be this long; a server that writes more without a line's end isn't speaking MCP.
+LINE_LIMIT = 64 * 1024 * 1024
+# After so many messages in a row the loop is given to others.
+TURN = 16
+
+
+class _Stream:
+    """What the SDK's two stream protocols have in common."""
+
+    def __init__(self, server: ServerProcess, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.server = server
+        self.stdin = process.stdin
+        self.stdout = process.stdout
+        self.closed = False
+
+    async def aclose(self) -> None:
+        """Take or give no more; the process itself is ended by its owner."""
+        self.closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class Incoming(_Stream):
+    """The server's messages, one a line."""
+
+    def __init__(self, server: ServerProcess, process: asyncio.subprocess.Process) -> None:
+        super().__init__(server, process)
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        self.taken = 0
+        self._validate = jsonrpc_message_adapter.validate_json
+        self._validate_object = jsonrpc_message_adapter.validate_python
+        self._wrap = SessionMessage
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        errors, calls = self.server.config.encoding_error_handler, self.server.calls
+        while line := await self._line():
+            self.taken += 1
+            if self.taken % TURN == 0:
+                # Lines that are there already are read without a pause; others want the loop too.
+                await asyncio.sleep(0)
+            # Bytes are parsed as they are; only a lenient reading has to decode first.
+            text: Any = line if errors == "strict" else line.decode("utf-8", errors)
+            if calls is not None and calls.pending and calls.take(text):
+                self.server.spoke = True
+                continue
+            try:
+                message = self._validate(text, by_name=False)
+            except ValueError as fault:
+                other = mended(text, fault)
+                if other is not None and (message := self._instead(other)) is not None:
+                    if message is not other:
+                        return self._wrap(message)
+                    continue
+                if not self.server.note_garbage(line):
+                    self.server.stopping = True
+                    self.server.signal(signal.SIGTERM)
+                    break
+                continue
+            self.server.spoke = True
+            return self._wrap(message)
+        await self.server.over()
+        if calls is not None:
+            calls.close()
+        raise StopAsyncIteration
+
+    def _instead(self, other: dict[str, Any]) -> Any:
+        """The message as the SDK takes it; ``other`` itself where it was one of our calls'; None where it is none."""
+        if "error" in other:
+            self.server.log.write("protocol", str(other["error"].get("message")))
+        self.server.spoke = True
+        calls = self.server.calls
+        if calls is not None and calls.take_message(other):
+            return other
+        try:
+            return self._validate_object(other, by_name=False)
+        except ValueError:
+            return None
+
+    async def _line(self) -> bytes:
+        try:
+            return await self.stdout.readline()
+        except ValueError:
+            self.server.fault = f"a message was longer than {LINE_LIMIT // 1024**2} MiB"
+            self.server.log.write("protocol", self.server.fault)
+        except ConnectionError:
+            logger.debug("the server's stdout broke", exc_info=True)
+        return b""
+
+    async def receive(self) -> Any:
+        """The next message; EndOfStream when there is none any more."""
+        import anyio
+
+        try:
+            return await anext(self)
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+
+class Outgoing(_Stream):
+    """Our messages to the server."""
+
+    async def send(self, item: Any, /) -> None:
+        """Write one message; BrokenResourceError when the server takes none any more."""
+        import anyio
+
+        if self.closed:
+            raise anyio.ClosedResourceError
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        try:
+            await self.write(text.encode("utf-8", self.server.config.encoding_error_handler) + b"\n")
+        except (ConnectionError, RuntimeError) as error:
+            raise anyio.BrokenResourceError from error
+
+    async def write(self, line: bytes) -> None:
+        """Write a line, and wait where the server is slow to read; ConnectionError when it takes none any more."""
+        self.write_now(line)
+        await self.stdin.drain()
+        if self.stdin.is_closing():
+            # It was lost with this line.
+            raise ConnectionResetError
+
+    def write_now(self, line: bytes) -> None:
+        """Write a line."""
+        if self.stdin.is_closing():
+            raise ConnectionResetError
+        self.stdin.write(line)
