@@ -15,7 +15,7 @@ from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
 from nbtoolkit.permission.shell_values import Argument
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["BELOW", "Access", "Below", "GitReading", "Reading", "Spec", "parse_spec", "reading", "scan"]
 
@@ -44,6 +44,12 @@ class Below(NamedTuple):
     """Whether it goes through links."""
     own: bool = True
     """Whether this product's own files count: where they are only searched they don't."""
+    keeps: Callable[[Sequence[str]], bool] | None = None
+    """Whether it leaves a file alone, by the parts of its path below."""
+    plain: bool = False
+    """Whether names must be plain, as they come out of a pipe."""
+    listed: bool = False
+    """Whether files are only listed or counted."""
 
 
 BELOW = Below()

@@ -29,6 +29,10 @@ _FIND_FILES = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 
 
 def _find(args: Sequence[Argument]) -> Reading | None:
+    words = [each.static for each in args]
+    runs = [at for at, word in enumerate(words) if word in ("-exec", "-execdir")]
+    if len(runs) == 1:
+        return _find_exec(args, words, runs[0])
     result = Reading()
     at, folders = 0, True
     while at < len(args):
@@ -56,6 +60,45 @@ def _find(args: Sequence[Argument]) -> Reading | None:
             return None
     result.default_folder = not result.paths
     return result
+
+
+def _find_exec(args: Sequence[Argument], words: list[str | None], at: int) -> Reading | None:
+    """A find that hands what it finds to a command that only reads; nothing but that stands behind its tests."""
+    from nbtoolkit.permission.handed_on import by_find
+    from nbtoolkit.permission.sweeps import find_finds
+
+    stop = next((each for each in range(at + 1, len(words)) if words[each] in (";", "+")), None)
+    if stop is None or stop != len(words) - 1 or words[at] != "-exec":
+        return None
+    plain = _find(args[:at])
+    if plain is None or "-L" in words[:at]:
+        return None
+    roots = [argument for argument, _ in plain.paths if argument.static is not None and argument in _roots(args)]
+    if len(roots) != len(_roots(args)) or any((each.static or "-").startswith("-") for each in roots):
+        return None
+    files_only = (
+        "-type" in words[:at]
+        and words[words.index("-type") + 1] == "f"
+        and not {"-o", "-or", "!", "-not"} & set(words[:at])
+    )
+    (sweep, *_) = find_finds(args, prints=False)
+    found = by_find(args[at + 1 : stop], roots, sweep, links=not files_only)
+    if found is not None:
+        found.left_out = plain.left_out
+        found.paths += [(argument, how) for argument, how in plain.paths if argument not in roots]
+    return found
+
+
+def _roots(args: Sequence[Argument]) -> list[Argument]:
+    """The folders that find begins with."""
+    roots = []
+    for each in args:
+        word = each.static
+        if word is not None and (word in ("(", "!") or (word.startswith("-") and word not in ("-H", "-L", "-P"))):
+            break
+        if word not in ("-H", "-L", "-P"):
+            roots.append(each)
+    return roots
 
 
 def _leaves_out(args: Sequence[Argument], at: int) -> bool:

@@ -225,6 +225,7 @@ class Places:
         own: bool = True,
         own_only: bool = False,
         wanted: Callable[[str], bool] | None = None,
+        keeps: Callable[[Sequence[str]], bool] | None = None,
     ) -> tuple[str, str] | None:
         """The first sensitive file or folder found under ``root``, and what it holds; ("", …) where it is too large.
 
@@ -234,7 +235,8 @@ class Places:
         inner = f"{root.rstrip('/')}/"
         if own:
             for path in protected_paths():
-                if path.startswith(inner) and os.path.lexists(path):
+                left = keeps is not None and keeps(path[len(inner) :].split("/"))
+                if path.startswith(inner) and not left and os.path.lexists(path):
                     return path, OWN
         seen, stack = 0, [root]
         while stack:
@@ -253,7 +255,7 @@ class Places:
 
             for name in self._hints(place, listing):
                 path = start + name
-                if path in skipped or not shown(name):
+                if path in skipped or not shown(name) or (keeps is not None and keeps(path[len(inner) :].split("/"))):
                     continue
                 found = self.reason((path,))
                 if found is not None and (own or not protected(path)) and (not own_only or protected(path)):

@@ -6,13 +6,14 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nbtoolkit.permission.handed_on import passes_on, prints
 from nbtoolkit.permission.own_reach import own_reached, unknown_own
 from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject
 from nbtoolkit.permission.shell import Part, Word
 from nbtoolkit.permission.shell_paths import MAX_NAMED, PathJudge, holds_link
 from nbtoolkit.permission.shell_values import UNKNOWN, Argument, Value, Variables
 from nbtoolkit.permission.subject import Effect
-from nbtoolkit.permission.sweeps import Sweep, find_finds, operands_of, unlike
+from nbtoolkit.permission.sweeps import unlike
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.readonly import Access, Reading
     from nbtoolkit.permission.shell import Redirect, ShellLine, SimpleCommand
     from nbtoolkit.permission.subject import Subject
+    from nbtoolkit.permission.sweeps import Sweep
 
 __all__ = ["EffectJudge", "unwritten"]
 
@@ -94,20 +96,28 @@ class EffectJudge(PathJudge):
         """Which of the product's own files it takes away or writes over, in words."""
         if not swept:
             return None
-        feeds = self.fed_by(command) if any(each.fed for each in swept) else None
+        feeds = self.fed_by(command, cwds) if any(each.fed for each in swept) else None
         found = (own_reached(each, cwds, self.variables, self.base, feeds) for each in unlike(swept))
         return next((each for each in found if each is not None), None)
 
-    def fed_by(self, command: SimpleCommand) -> list[Sweep] | None:
-        """What the command before a pipe prints the names of; None where nobody knows."""
-        if command.joined not in ("|", "|&"):
+    def fed_by(self, command: SimpleCommand, cwds: tuple[str, ...]) -> list[Sweep] | None:
+        """What the commands before a pipe print the names of; None where nobody knows."""
+        source, after = self.line.source, command
+        if "<" in source[command.start : command.end]:
             return None
-        before = next((each for each in reversed(self.line.commands) if each.end <= command.start and each.words), None)
-        args = [self.variables.argument(word) for word in before.words] if before is not None else []
-        if args and args[0].static == "find":
-            return find_finds(args[1:])
-        if args and args[0].static in ("ls", "echo", "printf") and all(each.known for each in args):
-            return [Sweep(each) for each in operands_of(args[1:])] or [Sweep()]
+        for before in reversed(self.line.commands):
+            if before.end > after.start:
+                continue
+            # What else stands between them, the end of a group say, has more to print.
+            text = source[before.start : before.end]
+            if source[before.end : after.start].strip() not in ("|", "|&") or "<" in text or not before.words:
+                return None
+            args = [self.variables.argument(word) for word in before.words]
+            if before.assignments or args[0].static in self.line.functions:
+                return None
+            if not passes_on(args):
+                return prints(args, cwds)
+            after = before
         return None
 
     # ---------------------------------------------------------------------------------------------- redirects

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nbtoolkit.permission.command_subject import CommandSubject, Form, form, suggest
 from nbtoolkit.permission.dangers import Runs, danger
 from nbtoolkit.permission.git_settings import git_runs
+from nbtoolkit.permission.handed_on import by_xargs
 from nbtoolkit.permission.modes import READS
 from nbtoolkit.permission.own_files import OWN_FILE
 from nbtoolkit.permission.programs import CODE, RUNNERS_OF_ANYTHING, family, program_name
@@ -260,6 +261,8 @@ class _Judge(EffectJudge, Wanderer):
         allowed = form(seen) if plain else None
         reach = max(0, reached[0] - (len(args) - len(seen))) if plain else 0
         read = reading(seen) if plain and (seen[0].static or "") not in self.line.functions else None
+        if read is None and plain and seen[0].static == "xargs" and "xargs" not in self.line.functions:
+            read = by_xargs(seen[1:], self.fed_by(command, cwds))
         if read is not None and read.edits and seen[0].static == "sed" and any(each.splits for each in seen):
             read = None
         effect = Effect.OTHER

@@ -15,7 +15,7 @@ from nbtoolkit.permission.readonly import BELOW
 from nbtoolkit.permission.sensitive import MOST_ENTRIES, protected, resolve
 from nbtoolkit.permission.shell_values import UNKNOWN, expand_files
 from nbtoolkit.permission.subject import Effect
-from nbtoolkit.permission.trees import folder
+from nbtoolkit.permission.trees import folder, is_odd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -224,11 +224,20 @@ class PathJudge:
                 shown = os.path.relpath(own[0], root)
                 safety = f"it removes {subject.text}, which holds {own[1]} ({shown[:80]})"
                 return replace(subject, safety=safety, own_file=True)
-            found = self.places.below(
-                root, skip_git_of=self.folders, hidden=below.hidden, own=below.own, wanted=_wanted(below, root)
-            )
-            if found is None and below.follows and holds_link(root):
+            found = None
+            if not below.listed:
+                found = self.places.below(
+                    root,
+                    skip_git_of=self.folders,
+                    hidden=below.hidden,
+                    own=below.own,
+                    wanted=_wanted(below, root),
+                    keeps=below.keeps,
+                )
+            if found is None and below.follows and holds_link(root, below.keeps):
                 found = "", "a link, which it goes through"
+            if found is None and below.plain and holds_odd(root, below.keeps):
+                found = "", "a name that a pipe would make other words of"
             if found is None:
                 continue
             path, what = found
@@ -339,7 +348,26 @@ class PathJudge:
         return plain
 
 
-def holds_link(path: str) -> bool:
+def holds_odd(path: str, keeps: Callable[[Sequence[str]], bool] | None = None) -> bool:
+    """Whether a folder holds a name that isn't plain."""
+    seen, stack = 0, [path]
+    while stack:
+        place = stack.pop()
+        listing = folder(place)
+        if listing is None:
+            continue
+        seen += listing.size
+        if seen > MOST_ENTRIES:
+            return True
+        if listing.odd and any(is_odd(name) for name in listing.folders):
+            return True
+        if listing.odd and any(is_odd(name) and not (keeps is not None and keeps([name])) for name in listing.files):
+            return True
+        stack += [f"{place}/{name}" for name in listing.folders]
+    return False
+
+
+def holds_link(path: str, keeps: Callable[[Sequence[str]], bool] | None = None) -> bool:
     """Whether a file is a symlink or a folder holds one: where it is copied or moved to, paths mean something else."""
     if os.path.islink(path):  # noqa: PTH114
         return True
@@ -350,7 +378,7 @@ def holds_link(path: str) -> bool:
         if listing is None:
             continue
         seen += listing.size
-        if listing.links or seen > MOST_ENTRIES:
+        if seen > MOST_ENTRIES or any(keeps is None or not keeps([name]) for name in listing.links):
             return True
         stack += [f"{place}/{name}" for name in listing.folders]
     return False

@@ -6,10 +6,11 @@ A folder is read again when its time of change is another one, or so recent that
 from __future__ import annotations
 
 import os
+import re
 import time
 from typing import NamedTuple
 
-__all__ = ["Folder", "folder"]
+__all__ = ["Folder", "folder", "is_odd"]
 
 # The memory of about a hundred thousand files; past it everything is forgotten, as starting over is cheap.
 MOST_FOLDERS = 20_000
@@ -18,11 +19,13 @@ GRAIN_NS = 100_000_000
 
 
 class Folder(NamedTuple):
-    """What lies in a folder: names of files, of folders, and whether one is a link."""
+    """What lies in a folder: names of files, of folders, and of those among the files that are links."""
 
     files: tuple[str, ...]
     folders: tuple[str, ...]
-    links: bool
+    links: tuple[str, ...]
+    odd: bool
+    """Whether a name holds what would make other words of it in a pipe."""
 
     @property
     def size(self) -> int:
@@ -30,7 +33,13 @@ class Folder(NamedTuple):
         return len(self.files) + len(self.folders)
 
 
+_ODD = re.compile(r"[\s'\"\\]|\A-")
 _seen: dict[str, tuple[int, int, Folder]] = {}
+
+
+def is_odd(name: str) -> bool:
+    """Whether a name holds blanks, quotes or a backslash, or begins like an option."""
+    return _ODD.search(name) is not None
 
 
 def folder(path: str) -> Folder | None:
@@ -45,12 +54,12 @@ def folder(path: str) -> Folder | None:
     now = time.time_ns()
     files: list[str] = []
     folders: list[str] = []
-    links = False
+    links: list[str] = []
     try:
         with os.scandir(path) as entries:
             for entry in entries:
                 if entry.is_symlink():
-                    links = True
+                    links.append(entry.name)
                     files.append(entry.name)
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
@@ -58,7 +67,8 @@ def folder(path: str) -> Folder | None:
                     files.append(entry.name)
     except OSError:
         return None
-    result = Folder(tuple(files), tuple(folders), links)
+    odd = any(is_odd(name) for names in (files, folders) for name in names)
+    result = Folder(tuple(files), tuple(folders), tuple(links), odd)
     if now - found.st_mtime_ns > GRAIN_NS:
         if len(_seen) > MOST_FOLDERS:
             _seen.clear()

@@ -27,7 +27,6 @@ SEED = int(os.environ.get("NBTOOLKIT_FUZZ_SEED", "20"))
 
 NAMED = frozenset(
     [
-        "git",
         "ls",
         "cat",
         "head",
@@ -48,6 +47,7 @@ NAMED = frozenset(
         "tr",
         "tac",
         "env",
+        "xargs",
         "nice",
         "timeout",
         "nohup",
@@ -56,16 +56,20 @@ NAMED = frozenset(
 )
 STUBS = [
     *NAMED,
-    *["evil", "xargs", "sh", "bash", "python", "in", "out", "x", "f", "i", "a", "b", "touch", "rm", "mkdir"],
+    *["git", "evil", "sh", "bash", "python", "in", "out", "x", "f", "i", "a", "b", "touch", "rm", "mkdir"],
 ]
 RULES = ("Bash(git status:*)", "Bash(pytest:*)")
+# What git may be told to do: what the rule names, and what only reads.
+GIT = frozenset({"git:status", "git:log"})
 
 STATEMENTS = """for i in a b; do ls $i; done|if true; then ls; fi|while read -r l; do echo $l; break; done < in|case $x in a) ls;; *) echo;; esac
 |f() { ls; }; f|[[ -f x && -d y ]]|[ -f x ]|(( i = 1 ))|i=$((i+1))|echo $(ls)|cat <(ls)|cat <<EOF\\nhi $x\\nEOF\\n|cat <<'EOF'\\n$(evil)\\nEOF\\n
 |! ls|time ls|{ ls; ls; }|(ls; ls)|ls && ls ?? ls|ls ? head ? wc -l|x=1; echo $x|echo {a,b}|timeout 5 ls|env ls|nice -n 5 ls|command ls|git status
 |git log -n 1|ls # evil|ls \\\n -la|echo 'a;evil'|echo "a;$(ls)"|find . -name x|head -n 1 *.md|printf '%s' a|test -f x|ls 2>&1|ls >/dev/null|read x
 |export FOO=a|for ((i=0;i<1;i++)); do ls; done|sed -n 1p x|awk '{print $1}' x|declare -a arr|arr=(a b $(ls))|echo ${arr[0]}|echo ${x:-y}|set -e
-|echo `ls`|cat < x|cat <<< hi|echo a{1..3}|wait|pytest -q $x|git status | head""".replace("\n|", "|")
+|echo `ls`|cat < x|cat <<< hi|ls ? xargs wc -l|find . -name x ? xargs -n1 cat|ls ? sort ? xargs -I{} head {}|echo ${x%a} ${x:-b}|awk '/a?b/ && $1>2' x|echo a{1..3}|wait|pytest -q $x|git status | head""".replace(
+    "\n|", "|"
+)
 SNIPPETS = [each.replace("??", "||").replace("?", "|").replace("\\n", "\n") for each in STATEMENTS.split("|")]
 TOKENS = [
     "git",
@@ -263,8 +267,10 @@ def test_an_allowed_line_runs_only_what_a_rule_or_the_list_names(tmp_path: Path)
     stubs.mkdir()
     work.mkdir()
     for name in STUBS:
-        looks_through = 'nice) shift 2; exec "$@";; timeout) shift; exec "$@";; env|nohup) exec "$@";;'
-        (stubs / name).write_text(f"#!/bin/sh\necho {name} >> {log}\ncase {name} in {looks_through} esac\necho evil\n")
+        looks_through = 'xargs) while [ "${1#-}" != "$1" ]; do shift; done; exec "$@";; nice) shift 2; exec "$@";; timeout) shift; exec "$@";; env|nohup) exec "$@";;'
+        (stubs / name).write_text(
+            f"#!/bin/sh\necho {name}{':$1' if name == 'git' else ''} >> {log}\ncase {name} in {looks_through} esac\necho evil\n"
+        )
         (stubs / name).chmod(0o755)
     engine = PermissionEngine(PermissionContext(working_directory=str(work)))
     for rule in RULES:
@@ -289,7 +295,7 @@ def test_an_allowed_line_runs_only_what_a_rule_or_the_list_names(tmp_path: Path)
         run_whole([bash, "--noprofile", "--norc", "-c", "--", text], work, {"PATH": str(stubs), "HOME": str(tmp_path)})
         ran = set(log.read_text().split()) if log.exists() else set()
         made = {entry.name for entry in os.scandir(work)} - {"in"}
-        if not ran <= NAMED or made:
-            broken.append((text, sorted(ran - NAMED), sorted(made)))
+        if not ran <= NAMED | GIT or made:
+            broken.append((text, sorted(ran - NAMED - GIT), sorted(made)))
     assert not broken
     assert allowed > LINES // 20
