@@ -132,7 +132,7 @@ CHECKS: dict[str, Callable[[Path], int]] = {
 def test_a_writer_that_is_killed_leaves_the_old_or_the_new(
     kind: str, plan: Plan, writers: Writers, tmp_path: Path
 ) -> None:
-    chance, left, kills = plan.chance(f"writer {kind}"), 0, plan.pick(3, 40)
+    chance, left, kills = plan.chance(f"writer {kind}"), 0, plan.pick(2, 40)
     for number in range(kills):
         folder = tmp_path / str(number)
         folder.mkdir()

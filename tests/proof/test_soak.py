@@ -135,7 +135,7 @@ def megabytes(size: float) -> str:
 
 
 def test_calls_of_all_kinds_leave_the_kernel_as_it_was(page: FrontEnd, plan: Plan) -> None:
-    calls, settle = plan.pick(3_000, 100_000), 1_000
+    calls, settle = plan.pick(2_000, 100_000), 1_000
     page.run(f"toolkit.log.maxlen = {settle}").ok()
     ways = ["run_sync({}, {})", "await run_async({}, {})", "await run_together({}, {})"]
     before: dict[str, Any] = {}
