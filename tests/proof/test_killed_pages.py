@@ -112,7 +112,7 @@ def ran(server: Server) -> list[int]:
 def test_a_tab_and_a_server_that_are_killed_decide_nothing_and_leave_nothing(
     browser: Browser, server: Server, plan: Plan
 ) -> None:
-    chance, kills = plan.chance("tab"), plan.pick(1, 12)
+    chance, kills = plan.chance("tab"), plan.pick(1, 6)
     path = server.add_notebook(
         "work.ipynb", [SETUP, f"for n in range({kills + 1}): toolkit.call_sync('ask', number=n)"]
     )

@@ -147,7 +147,7 @@ def test_a_worker_that_is_killed_is_an_error_that_says_what_to_do(plan: Plan) ->
 def test_a_process_that_is_killed_with_all_kinds_of_calls_under_way_leaves_no_other_alive(
     plan: Plan, writers: Writers, tmp_path: Path
 ) -> None:
-    chance, kills = plan.chance("host"), plan.pick(1, 30)
+    chance, kills = plan.chance("host"), plan.pick(1, 15)
     for number in range(kills):
         folder = tmp_path / str(number)
         folder.mkdir()

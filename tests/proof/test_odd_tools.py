@@ -290,7 +290,7 @@ def ran(kernel: KernelProcess) -> list[int]:
 def test_a_card_of_a_kernel_that_was_restarted_decides_nothing_in_the_new_one(
     page: FrontEnd, kernel: KernelProcess, plan: Plan
 ) -> None:
-    for number in range(plan.pick(1, 8)):
+    for number in range(plan.pick(1, 5)):
         cell = page.run(f"toolkit.call_sync('ask', number={100 + number})")
         page.until(lambda page=page, cell=cell: buttons(page, "Allow once", cell), "the card")  # type: ignore[misc]
         old = buttons(page, "Allow once", cell)[0]
@@ -387,7 +387,7 @@ def test_a_kernel_that_is_killed_at_any_moment_leaves_a_whole_journal_and_nothin
     chance = plan.chance("kernel")
     pids = tmp_path / "pids"
     pids.touch()
-    kills = plan.pick(1, 20)
+    kills = plan.pick(1, 12)
     for number in range(kills):
         kernel = new_kernel()
         page = opened(kernel)
