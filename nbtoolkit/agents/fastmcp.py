@@ -62,9 +62,7 @@ class FastMCPTool(Tool):
         """The tool of a toolkit, called by that caller."""
         import mcp_types
 
-        hints = mcp_types.ToolAnnotations(
-            read_only_hint=tool.is_read_only, idempotent_hint=tool.is_idempotent or None
-        )
+        hints = mcp_types.ToolAnnotations(read_only_hint=tool.is_read_only, idempotent_hint=tool.is_idempotent or None)
         made = cls(name=tool.name, description=tool.description, parameters=schema_of(tool), annotations=hints)
         made._caller = caller
         return made
