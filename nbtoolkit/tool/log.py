@@ -229,9 +229,8 @@ class CallLog:
         """That older calls were let go, and where the bound lies; empty where all are held."""
         if not self.dropped:
             return ""
-        return (
-            f"{self.dropped:,} older ones were let go: it holds {self.maxlen:,} calls and {_megabytes(self.max_bytes)}"
-        )
+        gone = "an older one was" if self.dropped == 1 else f"{self.dropped:,} older ones were"
+        return f"{gone} let go: it holds {self.maxlen:,} calls and {_megabytes(self.max_bytes)}"
 
     def clear(self) -> None:
         """Forget all entries; the numbers go on."""

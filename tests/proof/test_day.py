@@ -112,7 +112,7 @@ def test_the_log_says_where_its_bound_lies_and_is_kept_in_a_file_by_magic(
     )
     for _ in range(3):
         toolkit.call_sync("load", path="a", limit=1)
-    assert "2 calls (1 older ones were let go: it holds 2 calls and 100 MB)" in said(shell, "log")
+    assert "2 calls (an older one was let go: it holds 2 calls and 100 MB)" in said(shell, "log")
     assert len(file.read_text().splitlines()) == 6
     assert said(shell, "log --keep off") == "Calls are written to no file."
     toolkit.call_sync("load", path="a", limit=1)
