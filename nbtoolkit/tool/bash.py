@@ -1,10 +1,11 @@
-"""Bash: one command line, judged part by part, its output streamed, its whole process group ended with it."""
+"""Bash: one command line, judged part by part, its output streamed, all that it starts ended with it."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import TextBlock, ToolResultState, new_id
@@ -66,6 +67,12 @@ _BASH_INPUT: dict[str, Any] = {
 }
 
 
+# Where the command of the call under way was judged: its relative paths mean other files elsewhere. Each call runs in a
+# task with a context of its own.
+_NOTHING: tuple[object, str, str] = (None, "", "")
+_judged: ContextVar[tuple[object, str, str]] = ContextVar("nbtoolkit_judged_command", default=_NOTHING)
+
+
 class Bash(ToolBase):
     """Runs a bash command line in the notebook's folder."""
 
@@ -100,8 +107,10 @@ class Bash(ToolBase):
     # ------------------------------------------------------------------------------------------------- judging
     def subjects(self, tool_input: dict[str, Any], context: PermissionContext) -> list[Subject]:
         """Each simple command, each path that it names, each redirect."""
+        folder = self._folder()
+        _judged.set((self, tool_input["command"], os.path.realpath(folder)))
         return judge_line(
-            tool_input["command"], cwd=self._folder(), folders=roots(context), places=self._places, base=context.base
+            tool_input["command"], cwd=folder, folders=roots(context), places=self._places, base=context.base
         )
 
     async def check_permissions(
@@ -156,6 +165,15 @@ class Bash(ToolBase):
         except OSError:
             return "/"
 
+    def _moved(self, command: str, folder: str) -> str | None:
+        """Why a command doesn't run where it was judged; a run uses the judgement up."""
+        tool, judged, then = _judged.get()
+        if tool is not self or judged != command:
+            return None
+        _judged.set(_NOTHING)
+        now = os.path.realpath(folder)
+        return None if now == then else f"it was judged in the folder {then!r}, but would run in {now!r}. Call again."
+
     def _parts(self, command: str) -> list[Subject]:
         folder = self._folder()
         return judge_line(command, cwd=folder, folders=(folder,), places=self._places, base=folder)
@@ -163,6 +181,8 @@ class Bash(ToolBase):
     def _environment(self, command: str) -> dict[str, str]:
         env = {k: v for k, v in os.environ.items() if k not in _NEVER and not k.startswith("BASH_FUNC_")}
         env["TERM"] = "dumb"
+        # Else what a script prints comes when it has ended: Python keeps it back where there is no terminal.
+        env.setdefault("PYTHONUNBUFFERED", "1")
         quiet_git(env, self._parts(command))
         return env
 
@@ -178,7 +198,7 @@ class Bash(ToolBase):
     async def _run(self, command: str, timeout: int, reports: Reports) -> AsyncGenerator[ToolChunk, None]:
         shell = shutil.which("bash")
         folder = self._folder()
-        fault = _fault(command, folder, shell)
+        fault = _fault(command, folder, shell) or self._moved(command, folder)
         if fault is not None or shell is None:
             yield ToolChunk.of(f"The command was not run: {fault}", ToolResultState.ERROR)
             return

@@ -90,6 +90,42 @@ def test_the_folder_follows_the_process(tmp_path: Path, monkeypatch: pytest.Monk
     assert asyncio.run(run("pwd -P")).text.strip() == str(tmp_path.resolve())
 
 
+@pytest.mark.parametrize("how", ["the process moves", "a link moves"])
+def test_a_command_is_not_run_in_another_folder_than_it_was_judged_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    from nbtoolkit.permission.engine import PermissionEngine
+    from nbtoolkit.permission.rule import PermissionContext
+
+    for name in ("fine", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(f"{name}\n")
+    link = tmp_path / "link"
+    link.symlink_to("fine")
+    monkeypatch.chdir(tmp_path / "fine")
+    tool = Bash() if how == "the process moves" else Bash(cwd=link)
+
+    async def scenario() -> list[str]:
+        given = {"command": "cat a.txt"}
+        texts = []
+        for move in (False, True):
+            await PermissionEngine(PermissionContext()).check_permission(tool, given)
+            if move:
+                os.chdir(tmp_path / "other")
+                link.unlink()
+                link.symlink_to("other")
+            response = ToolResponse()
+            chunks: Any = await tool(**given)
+            async for chunk in chunks:
+                response.append_chunk(chunk)
+            texts.append(response.text)
+        return texts
+
+    before, after = asyncio.run(scenario())
+    assert before == "fine\n"
+    assert after.startswith("The command was not run: it was judged in the folder")
+
+
 def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     response = asyncio.run(run("pwd", tmp_path / "gone"))
     assert response.state is ToolResultState.ERROR
@@ -239,7 +275,9 @@ def test_how_far_a_bar_is_is_reported_while_it_is_drawn(tmp_path: Path, monkeypa
     assert response.text.endswith("\n")
 
 
-def test_what_python_prints_comes_at_once() -> None:
+def test_what_python_prints_comes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+
     async def scenario() -> None:
         python = f"import time; print('first'); time.sleep({100 + os.getpid() / 1e6})"
         async for chunk in await stream(f'{sys.executable} -c "{python}"'):
