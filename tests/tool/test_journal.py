@@ -169,3 +169,15 @@ def test_a_file_that_can_not_be_had_is_an_error_of_the_one_who_names_it(tmp_path
         toolkit.log.keep(tmp_path)
     assert toolkit.log.journal is None
     assert asyncio.run(toolkit.call("_nothing").complete()).state is ToolResultState.SUCCESS
+
+
+@pytest.mark.parametrize(("durable", "waits"), [(True, 2), (False, 0)])
+def test_only_a_durable_one_waits_for_the_disk_with_each_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durable: bool, waits: int
+) -> None:
+    toolkit = kit(_nothing)
+    toolkit.log.keep(tmp_path / "calls.jsonl", durable=durable)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    toolkit.call_sync("_nothing")
+    assert len(synced) == waits
