@@ -22,8 +22,7 @@ from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
 from nbtoolkit.tool.content import MAX_RESULT_CHARS, to_chunk
 from nbtoolkit.tool.options import check_count, check_flags
 from nbtoolkit.tool.progress import current_call
-from nbtoolkit.tool.result import ToolChunk
-from nbtoolkit.tool.stream import Breath, Ended, Gathered, Puller
+from nbtoolkit.tool.stream import Breath, Ended, Gathered, Puller, to_the_end
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from nbtoolkit.schema.arguments import Arguments
+    from nbtoolkit.tool.result import ToolChunk
     from nbtoolkit.tool.toolkit import Toolkit
 
 __all__ = ["FunctionTool", "tool"]
@@ -205,12 +205,16 @@ class FunctionTool(ToolBase):
     def told(self, value: Any) -> ToolChunk | ChunkStream:
         """What the function gave, for a model: one chunk, or a stream of them."""
         kind = type(value)
+        if kind is not AsyncGeneratorType and kind is not GeneratorType:
+            return to_chunk(value, self.max_result_chars)
+        gathered, call = Gathered(self.max_result_chars), current_call.get()
         if kind is AsyncGeneratorType:
-            return self._stream_async(value, current_call.get())
-        if kind is GeneratorType:
-            elsewhere = self.thread or self.executor is not None
-            return (self._stream_elsewhere if elsewhere else self._stream)(value, current_call.get())
-        return to_chunk(value, self.max_result_chars)
+            stream = self._stream_async(value, gathered, call)
+        elif self.thread or self.executor is not None:
+            stream = self._stream_elsewhere(value, gathered, call)
+        else:
+            stream = self._stream(value, gathered, call)
+        return to_the_end(stream, gathered)
 
     async def _elsewhere(self, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if self.executor is None:
@@ -228,10 +232,10 @@ class FunctionTool(ToolBase):
         with suppress(RuntimeError):  # a pool that was shut down
             self._source.get().submit(_close, generator)
 
-    async def _stream(self, generator: Generator[Any, Any, Any], call: Any) -> ChunkStream:
+    async def _stream(self, generator: Generator[Any, Any, Any], gathered: Gathered, call: Any) -> ChunkStream:
         import asyncio
 
-        gathered, breath = Gathered(self.max_result_chars), Breath()
+        breath = Breath()
         try:
             while True:
                 ended: StopIteration | None = None
@@ -250,20 +254,15 @@ class FunctionTool(ToolBase):
                     yield chunk
                 if breath.due():
                     await asyncio.sleep(0)
-        except GeneratorExit:
-            raise
-        except BaseException:
-            # Also of a stop: what came before it is told.
-            if rest := gathered.rest():
-                yield ToolChunk(content=rest, is_last=False)
-            raise
         finally:
             generator.close()
 
-    async def _stream_elsewhere(self, generator: Generator[Any, Any, Any], call: Any) -> ChunkStream:
+    async def _stream_elsewhere(
+        self, generator: Generator[Any, Any, Any], gathered: Gathered, call: Any
+    ) -> ChunkStream:
         import asyncio
 
-        gathered, puller = Gathered(self.max_result_chars), Puller(generator)
+        puller = Puller(generator)
 
         async def pull() -> Any:
             token = current_call.set(call)
@@ -281,21 +280,15 @@ class FunctionTool(ToolBase):
             if puller.leave():
                 # Nobody waits for it: a full pool or a slow ``finally`` must not hold a cancellation up.
                 self._close_soon(generator)
-            if rest := gathered.rest():
-                yield ToolChunk(content=rest, is_last=False)
-            raise
-        except Exception:
-            if rest := gathered.rest():
-                yield ToolChunk(content=rest, is_last=False)
             raise
         finally:
             if puller.leave():
                 await self._elsewhere(generator.close)
 
-    async def _stream_async(self, generator: AsyncGenerator[Any, Any], call: Any) -> ChunkStream:
+    async def _stream_async(self, generator: AsyncGenerator[Any, Any], gathered: Gathered, call: Any) -> ChunkStream:
         import asyncio
 
-        gathered, breath = Gathered(self.max_result_chars), Breath()
+        breath = Breath()
         try:
             while True:
                 token = current_call.set(call)
@@ -310,12 +303,6 @@ class FunctionTool(ToolBase):
                 if breath.due():
                     await asyncio.sleep(0)
             yield gathered.last(None)
-        except GeneratorExit:
-            raise
-        except BaseException:
-            if rest := gathered.rest():
-                yield ToolChunk(content=rest, is_last=False)
-            raise
         finally:
             await generator.aclose()
 

@@ -21,7 +21,7 @@ from nbtoolkit.tool.result import ToolChunk, ToolResponse
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
 
-__all__ = ["MAX_KEPT", "Breath", "Ended", "Gathered", "Puller", "bounded"]
+__all__ = ["MAX_KEPT", "Breath", "Ended", "Gathered", "Puller", "bounded", "to_the_end"]
 
 # A stream's value is kept whole, for later cells and calls, up to about 20 MB of text, else not at all.
 MAX_KEPT = 20_000_000
@@ -220,9 +220,28 @@ class Gathered:
         return {"mcp_progress": {"progress": self._total, "total": None, "message": clean(line) or None}}
 
 
-async def bounded(stream: AsyncGenerator[ToolChunk, None], max_chars: int) -> AsyncGenerator[ToolChunk, None]:
+async def to_the_end(stream: AsyncGenerator[ToolChunk, None], gathered: Gathered) -> AsyncGenerator[ToolChunk, None]:
+    """The chunks of a stream, and what was held back of them where an error or a stop ends it; closes it."""
+    try:
+        async for chunk in stream:
+            yield chunk
+    except GeneratorExit:
+        raise
+    except BaseException:
+        if rest := gathered.rest():
+            yield ToolChunk(content=rest, is_last=False)
+        raise
+    finally:
+        await stream.aclose()
+
+
+def bounded(stream: AsyncGenerator[ToolChunk, None], max_chars: int) -> AsyncGenerator[ToolChunk, None]:
     """The chunks of a tool that isn't a function's, by the same rule; one that is short passes as the object that it is."""
     gathered = Gathered(max_chars)
+    return to_the_end(_bounded(stream, gathered), gathered)
+
+
+async def _bounded(stream: AsyncGenerator[ToolChunk, None], gathered: Gathered) -> AsyncGenerator[ToolChunk, None]:
     kept: Any = None
     try:
         async for chunk in stream:
@@ -230,13 +249,6 @@ async def bounded(stream: AsyncGenerator[ToolChunk, None], max_chars: int) -> As
             yield gathered.bound(chunk) if chunk.content else chunk
         if rest := gathered.rest("" if kept is None else KEPT):
             yield ToolChunk(content=rest)
-    except GeneratorExit:
-        raise
-    except BaseException:
-        # Also of a stop: what came before it is told.
-        if rest := gathered.rest():
-            yield ToolChunk(content=rest, is_last=False)
-        raise
     finally:
         await stream.aclose()
 
