@@ -112,8 +112,8 @@ def path_subject(
         )
     what = places.reason(paths, access)
     is_inside = all(inside(each, folders) for each in resolved)
-    if strictly and any(each in folders for each in resolved):
-        is_inside = False
+    itself = strictly and is_inside and any(each in folders for each in resolved)
+    is_inside = is_inside and not itself
     if access == "write":
         # A link or a file that is one name of several lies inside by its name; where it leads counts too.
         lexical = [os.path.join(os.path.realpath(os.path.dirname(each)), os.path.basename(each)) for _, each in pairs]  # noqa: PTH118, PTH119, PTH120
@@ -127,7 +127,7 @@ def path_subject(
         suggestion = suggest_folder(tool, resolved, base)
     why = None
     if not is_inside:
-        why = f"{text or path} is outside the working directories"
+        why = f"{text or path} is {'a working directory itself' if itself else 'outside the working directories'}"
     return PathSubject(
         kind=access,
         text=text or path,

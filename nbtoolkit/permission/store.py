@@ -124,15 +124,16 @@ class Store:
                 return
             # Before it is understood: what can't be read isn't accepted either.
             self.project_digest = digest(content)
-            self.accepted = self._known() == self.project_digest
+            self.accepted = self._knows(self.project_digest)
             self.project = read_rules(content, self.project_path, "project", PROJECT)
         except StoreError as fault:
             self.problems.append(Problem(str(self.project_path), str(fault)))
         self.problems += self.project.problems
 
-    def _known(self) -> str | None:
+    def _knows(self, content: str) -> bool:
+        """Whether a person accepted this content: in this kernel, or, by their own file, in another one since."""
         key = str(self.project_path)
-        return self._accepted_here.get(key) or self.user.accepted.get(key)
+        return content in (self._accepted_here.get(key), self.user.accepted.get(key))
 
     def _fill(self) -> None:
         for source in (PROJECT, USER):
@@ -290,7 +291,7 @@ class Store:
         if before is None:
             return
         self._load_user()
-        if self._known() != digest(before):
+        if not self._knows(digest(before)):
             raise StoreError(f"{str(self.project_path)!r} isn't accepted as it is, so nothing is saved in it.")
 
     def _write(self, path: Path, change: Any, scope: Scope) -> None:
@@ -300,7 +301,7 @@ class Store:
 
         def written(before: bytes | None, after: bytes) -> None:
             # Before another kernel may look: what this person changes in an accepted file stays accepted.
-            if before is None or self._known() == digest(before):
+            if before is None or self._knows(digest(before)):
                 self._accept(digest(after))
                 self.accepted = True
             self.project_digest = digest(after)

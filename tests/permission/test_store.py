@@ -495,3 +495,27 @@ def test_a_deny_rule_that_cant_be_read_asks_until_it_is_mended(tmp_path: Path) -
     problems = Store(grants, tmp_path, user=tmp_path / "none.toml").load()
     assert sorted("=>" in str(each) for each in problems) == [False, True, True]
     assert [str(rule) for rule in grants] == ["load(limit=>5)", "Bash(rm)"]
+
+
+def test_kernels_that_take_turns_find_what_each_other_saved_accepted(project: Path) -> None:
+    write(project / "nbtoolkit.toml", '# kept\nallow = [\n    "Bash(ls)",  # why\n]\n')
+    stores = [Store(Grants()), Store(Grants())]
+    for store in stores:
+        store.load()
+    stores[0].accept()
+    for number in range(6):
+        stores[number % 2].remember([allow(f"f(n={number})")], "project")
+    fresh = Store(Grants())
+    assert not fresh.load()
+    assert fresh.accepted
+    assert texts(fresh) == ["allow Bash(ls) (nbtoolkit.toml)"] + [
+        f"allow f(n={number}) (nbtoolkit.toml)" for number in range(6)
+    ]
+    text = (project / "nbtoolkit.toml").read_text()
+    assert "# kept" in text
+    assert "# why" in text
+    # What somebody else changes in between is accepted by neither.
+    (project / "nbtoolkit.toml").write_text(text + "ask = []\n")
+    for store in stores:
+        with pytest.raises(StoreError, match="isn't accepted"):
+            store.remember([allow("g")], "project")
