@@ -7,7 +7,7 @@ the number of rows is bounded.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook.text import bounded, one_line, to_json
@@ -55,9 +55,8 @@ def fields(schema: Mapping[str, Any]) -> list[Field]:
     """The rows of an object's schema, nested fields under their parent."""
     out: list[Field] = []
     hide = Redactor()
-    for row in _walk(schema, schema, "", 0, ()):
-        kind, value, text = hide.text(row.type), hide.text(row.value), hide.text(row.description)
-        out.append(replace(row, type=kind, value=value, description=text))
+    for row in _walk(schema, schema, "", 0, (), hide):
+        out.append(row)
         if len(out) >= MAX_ROWS:
             break
     return out
@@ -92,7 +91,12 @@ def variable_class(about: Mapping[str, Any]) -> str | None:
 
 
 def _walk(
-    schema: Mapping[str, Any], root: Mapping[str, Any], prefix: str, depth: int, above: tuple[str, ...]
+    schema: Mapping[str, Any],
+    root: Mapping[str, Any],
+    prefix: str,
+    depth: int,
+    above: tuple[str, ...],
+    hide: Redactor,
 ) -> Iterator[Field]:
     properties = schema.get("properties")
     if not isinstance(properties, dict):
@@ -104,39 +108,53 @@ def _walk(
         path = f"{prefix}{key}"
         value = "required" if key in required else "optional"
         if "default" in about and key not in required:
-            value = "default " + bounded(to_json(about["default"]), 60)
+            # What is cut afterwards is no secret's end.
+            value = "default " + bounded(to_json(hide.value(about["default"])), 60)
         described = about.get("description")
-        text = one_line(described, DESCRIPTION_LIMIT) if isinstance(described, str) else ""
-        kind = type_words(about, root)
+        text = one_line(hide.text(described), DESCRIPTION_LIMIT) if isinstance(described, str) else ""
+        kind = hide.text(type_words(about, root))
         if about.get("type") == "string" and (hint := _VARIABLE.search(text)):
             # What the schema can only call a string: the person names a variable.
             kind, text = f"{hint[1]}, by its name", text.replace(hint[0], "").strip()
         yield Field(path, depth, kind, value, text, about)
-        inner, mark = _inner(about, root), _mark(raw)
         # A model that holds itself is drawn once; its second coming is only its type.
-        if inner is not None and depth < MAX_DEPTH and (mark is None or mark not in above):
-            yield from _walk(inner[0], root, f"{path}{inner[1]}.", depth + 1, above if mark is None else (*above, mark))
+        for inner, step, mark in _inner(about, raw, root) if depth < MAX_DEPTH else ():
+            if mark is None or mark not in above:
+                deeper = above if mark is None else (*above, mark)
+                yield from _walk(inner, root, f"{path}{step}.", depth + 1, deeper, hide)
 
 
-def _inner(about: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> tuple[Mapping[str, Any], str] | None:
-    """The object inside a field, with what a path through it looks like: itself, an item, or the one non-null choice."""
+def _inner(
+    about: Mapping[str, Any], raw: Any, root: Mapping[str, Any], step: str = "", depth: int = 0
+) -> Iterator[tuple[Mapping[str, Any], str, str | None]]:
+    """The objects inside a field: itself, an item, or each choice; with how a path through it looks, and its reference.
+
+    By the reference a schema is recognised when it comes again.
+    """
+    mark = raw.get("$ref") if isinstance(raw, dict) and isinstance(raw.get("$ref"), str) else None
     if isinstance(about.get("properties"), dict):
-        return about, ""
-    items = resolve(about.get("items"), root)
-    if isinstance(items.get("properties"), dict):
-        return items, "[]"
-    real = [choice for choice in _choices(about, root) if choice.get("type") != "null"]
-    return _inner(real[0], root, depth + 1) if len(real) == 1 and depth < MAX_DEPTH else None
+        yield about, step, mark
+        return
+    if depth >= MAX_TYPE_DEPTH:
+        return
+    items = about.get("items")
+    if isinstance(items, dict):
+        yield from _inner(resolve(items, root), items, root, f"{step}[]", depth + 1)
+    choices = [each for key in ("anyOf", "oneOf") if isinstance(about.get(key), list) for each in about[key]]
+    real = [(each, resolve(each, root)) for each in choices[: MAX_CHOICES + 1]]
+    real = [(each, inner) for each, inner in real if inner.get("type") != "null"]
+    for number, (each, inner) in enumerate(real[:MAX_CHOICES], 1):
+        named = _called(each, inner) or str(number)
+        # The one that isn't null needs no name.
+        yield from _inner(inner, each, root, step if len(real) == 1 else f"{step}({named})", depth + 1)
 
 
-def _mark(raw: Any) -> str | None:
-    """The reference by which a field's schema can be recognised when it comes again."""
-    if not isinstance(raw, dict):
-        return None
-    for part in (raw, raw.get("items"), *(raw.get("anyOf") or ())):
-        if isinstance(part, dict) and isinstance(part.get("$ref"), str):
-            return str(part["$ref"])
-    return None
+def _called(raw: Any, about: Mapping[str, Any]) -> str:
+    """What an object among several is called: its title, or the last word of its reference."""
+    title, reference = about.get("title"), raw.get("$ref") if isinstance(raw, dict) else None
+    if isinstance(title, str) and title.strip():
+        return one_line(title, 40)
+    return one_line(reference.rpartition("/")[2], 40) if isinstance(reference, str) else ""
 
 
 def _choices(about: Mapping[str, Any], root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -158,7 +176,13 @@ def type_words(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None,
         return _literal(about["const"])
     choices = _choices(about, root)
     if choices:
-        words = dict.fromkeys(type_words(choice, root, depth + 1) for choice in choices[:MAX_CHOICES])
+        several = sum(isinstance(choice.get("properties"), dict) for choice in choices) > 1
+        raw = next(about[key] for key in ("anyOf", "oneOf") if isinstance(about.get(key), list))
+        words = dict.fromkeys(
+            (several and isinstance(choice.get("properties"), dict) and _called(each, choice))
+            or type_words(choice, root, depth + 1)
+            for each, choice in zip(raw[:MAX_CHOICES], choices, strict=False)
+        )
         more = len(choices) - MAX_CHOICES
         return " or ".join(words) + (f" or {more} more" if more > 0 else "")
     kind = about.get("type")

@@ -62,6 +62,26 @@ def test_rows_say_what_is_required_what_is_left_out_and_what_is_nested() -> None
     ]
 
 
+def test_each_object_that_a_field_may_be_has_its_rows_under_its_name() -> None:
+    def pet(kind: str, **more: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": {"kind": {"const": kind}, **more}, "required": ["kind"]}
+
+    schema = {
+        "properties": {
+            "one": {"oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}]},
+            "many": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/Cat"}, {"type": "string"}]}},
+            "odd": {"anyOf": [pet("a"), pet("b"), {"type": "null"}]},
+        },
+        "$defs": {"Cat": pet("cat", lives={"type": "integer"}), "Dog": {"title": "Hound", **pet("dog")}},
+    }
+    rows = [(row.path, row.depth, row.type) for row in fields(schema)]
+    assert rows == [
+        ("one", 0, "Cat or Hound"), ("one(Cat).kind", 1, "cat"), ("one(Cat).lives", 1, "integer"), ("one(Hound).kind", 1, "dog"),
+        ("many", 0, "list of object or string"), ("many[](Cat).kind", 1, "cat"), ("many[](Cat).lives", 1, "integer"),
+        ("odd", 0, "object or null"), ("odd(1).kind", 1, "a"), ("odd(2).kind", 1, "b"),
+    ]  # fmt: skip
+
+
 def test_a_schema_that_holds_itself_ends() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}, "value": {"type": "integer"}}}
     schema = {"type": "object", "properties": {"head": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}}
