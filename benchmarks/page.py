@@ -1,6 +1,6 @@
 """How long a person waits for the approval card, in a real JupyterLab: from the call to the card, from the click to the cell.
 
-``python -m benchmarks.page [--records 0 200] [--rounds 9] [--front-end lab|notebook]``. Kernel and page are on one
+``python -m benchmarks.page [--records 0 50 200 500] [--rounds 9] [--front-end lab|notebook] [--keep]``. Kernel and page are on one
 machine and one clock. A card counts as on screen in the frame after its first button has a size; a click as through when
 the statement after the call runs, and, beside it, when what that statement prints stands on the page.
 """
@@ -14,10 +14,12 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import sync_playwright
 
+from benchmarks import results
+from benchmarks.picture import draw
 from tests.browser.lab import NotebookPage
 from tests.browser.server import Server
 
@@ -85,8 +87,8 @@ def once(page: NotebookPage, index: int) -> tuple[float, float, float]:
     return card - began, after - click, text - click
 
 
-def measure(page: NotebookPage, index: int, rounds: int, what: str) -> None:
-    """Print the first card's figures and the medians of the next ones."""
+def measure(page: NotebookPage, index: int, rounds: int, what: str) -> list[list[float]]:
+    """Print the first card's figures and the medians of the next ones; gives these, by what is measured."""
     first = once(page, index)
     rest = [once(page, index) for _ in range(rounds)]
     medians = [statistics.median(each) for each in zip(*rest, strict=True)]
@@ -95,15 +97,31 @@ def measure(page: NotebookPage, index: int, rounds: int, what: str) -> None:
         line = f"{what}, {label}: card {card:.0f} ms, click to statement {through:.0f} ms, to its output {shown:.0f} ms"
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
+    return [list(each) for each in zip(*rest, strict=True)]
+
+
+def row(case: str, title: str, target: str, rounds: list[float]) -> dict[str, Any]:
+    """The figures of a case, as they are kept."""
+    low, _, high = statistics.quantiles(rounds, n=4)
+    median = statistics.median(rounds)
+    value = {"median": round(median, 2), "spread": round((high - low) / median, 4)}
+    return {
+        f"page/{case}": {
+            "figure": "page", "title": title, "target": target, "unit": "ms", "rounds": len(rounds),
+            "values": {"nbtoolkit": value}, "missing": {},
+        }
+    }  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, for each number of earlier records."""
     parser = argparse.ArgumentParser(prog="benchmarks.page")
-    parser.add_argument("--records", type=int, nargs="*", default=[0, 200])
+    parser.add_argument("--records", type=int, nargs="*", default=[0, 50, 200, 500])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--front-end", choices=["lab", "notebook"], default="lab")
+    parser.add_argument("--keep", action="store_true", help="keep the medians, and tell of them in the READMEs")
     options = parser.parse_args(arguments)
+    rows: dict[str, Any] = {}
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         server = Server(Path(folder))
@@ -123,10 +141,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
             page.wait_idle()
             # A person takes longer to get to the first call than the extension to get ready for it.
             page.page.wait_for_timeout(GET_READY)
-            measure(page, len(cells) - 2, options.rounds, f"{records} earlier records, one call")
+            card, through, _ = measure(page, len(cells) - 2, options.rounds, f"{records} earlier records, one call")
             measure(page, len(cells) - 1, options.rounds, f"{records} earlier records, five at once")
+            rows |= row(f"card-{records}", f"a card, by the records in the notebook: {records:,}", "≤ 150 ms", card)
+            rows |= row(
+                f"click-{records}", f"a click, by the records in the notebook: {records:,}", "≤ 100 ms", through
+            )
             context.close()
         server.shutdown_kernels()
+    if options.keep:
+        kept = results.keep(rows, {}, [])
+        results.write(kept)
+        draw(kept)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Runs the figures: every subject in a process of its own, their rounds interleaved, and prints one table.
+"""Runs the figures: every subject in a process of its own, their rounds interleaved, and prints their tables.
 
 ``python -m benchmarks.run [--only FIGURE …] [--subjects NAME …] [--rounds N] [--keep]``. A value is the median of its rounds in CPU
 time; a ratio is the median of the ratios within each round, so that what disturbs the machine disturbs both sides.
@@ -18,12 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks import results
 from benchmarks.figures import FIGURES
 from benchmarks.peers import ENVIRONMENTS
 
 ROOT = Path(__file__).parent.parent
-README = Path(__file__).with_name("README.md")
-BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 ROUNDS = 25
 # A case ends early when its rounds have taken so long; some peers need seconds for one.
 CASE_SECONDS = 40.0
@@ -120,6 +119,8 @@ def measure(workers: list[Worker], figure: str, case: str, rounds: int) -> Row:
     for number in range(rounds):
         if number >= FEWEST and time.monotonic() - began > CASE_SECONDS:
             break
+        if not able:
+            break
         # Another one first each time: none always follows the same neighbour.
         for worker in able[number % len(able) :] + able[: number % len(able)]:
             answer = worker.ask(round=True)
@@ -130,49 +131,34 @@ def measure(workers: list[Worker], figure: str, case: str, rounds: int) -> Row:
     return row
 
 
-def cell(row: Row, name: str) -> str:
-    """A subject's value, its spread and its multiple of nbtoolkit's."""
-    if name not in row.rounds:
-        return "–"
-    text = f"{row.value(name):.3g} {row.unit}"
-    if name not in {"floor", "nbtoolkit"} and "nbtoolkit" in row.rounds:
-        text += f" (×{row.ratio(name, 'nbtoolkit'):.2g})"
-    return f"{text} ±{row.spread(name) * 50:.0f}%"
-
-
-def table(rows: list[Row], names: list[str]) -> str:
-    """The rows as a Markdown table."""
-    lines = [
-        "| figure | target | nbtoolkit ÷ floor | " + " | ".join(names) + " |",
-        "|---|---|---|" + "---|" * len(names),
-    ]
-    for row in rows:
-        both = {"floor", "nbtoolkit"} <= row.rounds.keys()
-        ratio = f"{row.ratio('nbtoolkit', 'floor'):.2f}" if both else "–"
-        lines.append(
-            f"| {row.title} | {row.target} | {ratio} | " + " | ".join(cell(row, name) for name in names) + " |"
-        )
-    return "\n".join(lines)
-
-
-def merged(held: str, report: str) -> str:
-    """The report with the rows that are held already and weren't measured this time, in the place that they had."""
-    old, new = held.splitlines(), report.splitlines()
-    if not old or old[0] != new[0]:
-        return report
-    ends = [next((number for number, line in enumerate(each) if not line), len(each)) for each in (old, new)]
-    fresh = {line.split("|")[1]: line for line in new[2 : ends[1]]}
-    rows = [fresh.pop(line.split("|")[1], line) for line in old[2 : ends[0]]]
-    return "\n".join([*new[:2], *rows, *fresh.values(), *new[ends[1] :]])
+def kept(row: Row) -> dict[str, Any]:
+    """A row as it is kept: medians in the row's unit, spreads, and ratios within rounds."""
+    values: dict[str, Any] = {}
+    for name in row.rounds:
+        values[name] = {"median": round(row.value(name), 6), "spread": round(row.spread(name), 4)}
+        for base, key in (("floor", "against_floor"), ("nbtoolkit", "against_ours")):
+            if base in row.rounds and base != name:
+                values[name][key] = round(row.ratio(name, base), 4)
+    return {
+        "figure": row.figure,
+        "title": row.title,
+        "target": row.target,
+        "unit": row.unit,
+        "rounds": max(map(len, row.rounds.values()), default=0),
+        "values": values,
+        "missing": row.missing,
+    }
 
 
 def main() -> None:
-    """Measure what was asked for and print the table."""
+    """Measure what was asked for and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", default=list(FIGURES), choices=FIGURES)
     parser.add_argument("--subjects", nargs="+", default=list(ENVIRONMENTS), choices=list(ENVIRONMENTS))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--keep", action="store_true", help="put the rows into the table of benchmarks/README.md")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the rows, and tell of them in the READMEs and the picture"
+    )
     options = parser.parse_args()
     workers: list[Worker] = []
     for name in options.subjects:
@@ -181,25 +167,26 @@ def main() -> None:
             sys.stderr.write(f"{name} is left out: {ENVIRONMENTS[name]} isn't there; `make bench` makes it\n")
             continue
         workers.append(Worker(name, python))
-    names = [worker.name for worker in workers]
-    rows: list[Row] = []
-    for figure in options.only:
+    rows: dict[str, Any] = {}
+    order = []
+    for figure in FIGURES:
         for case in importlib.import_module(f"benchmarks.figures.{figure}").CASES:
-            sys.stderr.write(f"{figure} {case}\n")
-            rows.append(measure(workers, figure, case, options.rounds))
-    lines = [table(rows, names), ""]
+            order.append(f"{figure}/{case}")
+            if figure in options.only:
+                sys.stderr.write(f"{figure} {case}\n")
+                rows[order[-1]] = kept(measure(workers, figure, case, options.rounds))
+    versions = {worker.name: worker.versions for worker in workers}
     for worker in workers:
-        versions = ", ".join(f"{library} {version}" for library, version in worker.versions.items())
-        lines.append(f"- {worker.name}: {versions}")
         worker.close()
-    for row in rows:
-        lines += [f"- {name}, {row.title}: {why}" for name, why in row.missing.items() if why != "no way to"]
-    report = "\n".join(lines)
-    sys.stdout.write(report + "\n")
+    fresh = {"rows": rows, "versions": versions}
+    for text in (results.targets(fresh), results.table(fresh), results.growth(fresh), results.versions(fresh)):
+        sys.stdout.write(text + "\n\n")
     if options.keep:
-        before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-        held, _, after = rest.partition(END)
-        README.write_text(f"{before}{BEGIN}\n{merged(held.strip(), report)}\n{END}{after}", encoding="utf-8")
+        from benchmarks.picture import draw
+
+        everything = results.keep(rows, versions, order)
+        results.write(everything)
+        draw(everything)
 
 
 if __name__ == "__main__":

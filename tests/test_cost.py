@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.sample import RESULT, TEXT, chunks, copies, load, load_async
 from nbtoolkit.message import TextBlock, ToolCallBlock
 from nbtoolkit.tool import FunctionTool, Toolkit
+from nbtoolkit.tool.run import ToolCall
+from nbtoolkit.tool.toolkit import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,6 +108,33 @@ def test_a_long_stream_keeps_its_texts_and_none_of_its_blocks() -> None:
 
     before = sum(isinstance(each, TextBlock) for each in gc.get_objects())
     assert asyncio.run(held()) - before < 20
+
+
+def test_of_many_calls_at_once_those_that_ended_are_gone() -> None:
+    """The garbage collector would walk over all of them again and again."""
+    held: list[int] = []
+
+    def look(number: int) -> None:
+        if number == 900:
+            held.append(sum(type(each) is ToolCall for each in gc.get_objects()))
+
+    toolkit = toolkit_of(look)
+    calls = [ToolCallBlock(name="look", input=json.dumps({"number": number})) for number in range(1000)]
+    assert len(asyncio.run(toolkit.call_tools(calls))) == 1000
+    assert held[0] <= 2 * AT_ONCE
+
+
+def test_a_result_that_nobody_looks_at_is_a_text_and_no_block() -> None:
+    toolkit = toolkit_of(load)
+
+    async def together() -> list[Any]:
+        return await toolkit.call_tools([ToolCallBlock(name="load", input=TEXT) for _ in range(200)])
+
+    before = sum(type(each) is TextBlock for each in gc.get_objects())
+    responses = asyncio.run(together())
+    assert all(json.loads(response.text) == RESULT for response in responses)
+    assert sum(type(each) is TextBlock for each in gc.get_objects()) - before < 20
+    assert all(len(response.content) == 1 for response in responses)
 
 
 def test_listing_again_reads_no_schema_again() -> None:

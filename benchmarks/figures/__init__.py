@@ -17,6 +17,7 @@ FIGURES = (
     "judging",
     "reading",
     "importing",
+    "growing",
 )
 
 

@@ -26,18 +26,24 @@ COMMANDS = {
     "long": "cat > notes.md <<'EOF'\n" + "a line of a note, as a model writes them\n" * 2_450 + "{}\nEOF",
     "rules": "git commit -m 'step {}'",
 }
-RULES = [f"program{number} run:*" for number in range(1_000)]
+RULES = 1_000
 # A round is long enough for the clock and short enough that other programs disturb few of them.
 SECONDS = 0.02
 
 
 def prepare(subject: Any, case: str, run: Callable[[Any], Any]) -> Callable[[], float]:
     """Time judgements in a row, each of a command that was never seen."""
+    return prepared(subject, case, run, RULES if case == "rules" else 0)
+
+
+def prepared(subject: Any, case: str, run: Callable[[Any], Any], count: int) -> Callable[[], float]:
+    """The same by so many rules, of which none is about the command."""
+    rules = [f"program{number} run:*" for number in range(count)]
     name = subject.LIBRARIES[0]
     if name == "pydantic":
-        judge: Callable[[str], object] = _floor(case)
+        judge: Callable[[str], object] = _floor(rules)
     elif name in {"nbtoolkit", "agentscope"}:
-        judge = _engine(name, case, run)
+        judge = _engine(name, case, run, rules)
     else:
         raise CantError
     number = 0
@@ -56,9 +62,9 @@ def prepare(subject: Any, case: str, run: Callable[[Any], Any]) -> Callable[[], 
     return lambda: once(count)
 
 
-def _floor(case: str) -> Callable[[str], object]:
-    if case == "rules":
-        beginnings = [rule.removesuffix(":*") for rule in RULES]
+def _floor(rules: list[str]) -> Callable[[str], object]:
+    if rules:
+        beginnings = [rule.removesuffix(":*") for rule in rules]
         return lambda text: [rule for rule in beginnings if text.startswith(rule)]
     import tree_sitter
     import tree_sitter_bash
@@ -67,13 +73,13 @@ def _floor(case: str) -> Callable[[str], object]:
     return lambda text: parser.parse(text.encode()).root_node.has_error
 
 
-def _engine(library: str, case: str, run: Callable[[Any], Any]) -> Callable[[str], object]:
+def _engine(library: str, case: str, run: Callable[[Any], Any], rules: list[str]) -> Callable[[str], object]:
     # Both have the same names in the same places.
     permission: Any = importlib.import_module(f"{library}.permission")
     tools: Any = importlib.import_module(f"{library}.tool")
     engine, tool = permission.PermissionEngine(permission.PermissionContext()), tools.Bash()
     behaviors = [permission.PermissionBehavior(each) for each in ("allow", "ask", "deny")]
-    for number, content in enumerate(RULES if case == "rules" else ()):
+    for number, content in enumerate(rules):
         engine.add_rule(
             permission.PermissionRule(
                 tool_name="Bash", rule_content=content, behavior=behaviors[number % 3], source="user"

@@ -63,6 +63,20 @@ def prepare(subject: Any, case: str, run: Callable[[Any], Any]) -> Callable[[], 
     return lambda: float(run(round_of_it()))
 
 
+def prepared(subject: Any, count: int, run: Callable[[Any], Any]) -> Callable[[], float]:
+    """Time calls of one server while so many are attached, all of them started for the round."""
+    try:
+        several = {"pydantic": _bare_several, "nbtoolkit": _our_several}[subject.LIBRARIES[0]]
+    except KeyError:
+        raise CantError from None
+
+    async def round_of_it() -> float:
+        async with contextlib.AsyncExitStack() as stack:
+            return await _timed(await several(count, stack), "row")
+
+    return lambda: float(run(round_of_it()))
+
+
 async def _timed(once: Callable[[], Awaitable[object]], case: str) -> float:
     if case == "pages":
         await once()
@@ -127,6 +141,31 @@ async def _bare(server: Any, case: str) -> AsyncIterator[Callable[[], Awaitable[
             assert count == 500, count
 
         yield pages if case == "pages" else call
+
+
+async def _bare_several(count: int, stack: contextlib.AsyncExitStack) -> Callable[[], Awaitable[object]]:
+    once: Any = None
+    for _ in range(count):
+        once = await stack.enter_async_context(_bare(_PLAIN, "row"))
+    return once  # type: ignore[no-any-return]
+
+
+async def _our_several(count: int, stack: contextlib.AsyncExitStack) -> Callable[[], Awaitable[object]]:
+    from nbtoolkit.permission import PermissionMode
+    from nbtoolkit.tool import Toolkit
+
+    clients = [_client(_PLAIN, f"bench{number}") for number in range(count)]
+    for client in clients:
+        await client.connect()
+        stack.push_async_callback(client.close)
+    toolkit = Toolkit(mcps=clients)
+    toolkit.mode = PermissionMode.BYPASS
+
+    async def call() -> None:
+        answer = await toolkit.call(f"mcp__bench{count - 1}__echo", text="again")
+        assert "again" in answer.text, answer.text
+
+    return call
 
 
 async def _bare_ten() -> float:
