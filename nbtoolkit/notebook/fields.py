@@ -17,7 +17,7 @@ from nbtoolkit.schema.variables import NAME_OF_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Field", "fields", "others", "resolve", "type_words", "variable_class"]
+__all__ = ["Field", "called", "fields", "others", "resolve", "type_words", "variable_class"]
 
 # A schema of more rows isn't read but searched, as JSON.
 MAX_ROWS = 200
@@ -144,12 +144,12 @@ def _inner(
     real = [(each, resolve(each, root)) for each in choices[: MAX_CHOICES + 1]]
     real = [(each, inner) for each, inner in real if inner.get("type") != "null"]
     for number, (each, inner) in enumerate(real[:MAX_CHOICES], 1):
-        named = _called(each, inner) or str(number)
+        named = called(each, inner) or str(number)
         # The one that isn't null needs no name.
         yield from _inner(inner, each, root, step if len(real) == 1 else f"{step}({named})", depth + 1)
 
 
-def _called(raw: Any, about: Mapping[str, Any]) -> str:
+def called(raw: Any, about: Mapping[str, Any]) -> str:
     """What an object among several is called: its title, or the last word of its reference."""
     title, reference = about.get("title"), raw.get("$ref") if isinstance(raw, dict) else None
     if isinstance(title, str) and title.strip():
@@ -179,7 +179,7 @@ def type_words(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None,
         several = sum(isinstance(choice.get("properties"), dict) for choice in choices) > 1
         raw = next(about[key] for key in ("anyOf", "oneOf") if isinstance(about.get(key), list))
         words = dict.fromkeys(
-            (several and isinstance(choice.get("properties"), dict) and _called(each, choice))
+            (several and isinstance(choice.get("properties"), dict) and called(each, choice))
             or type_words(choice, root, depth + 1)
             for each, choice in zip(raw[:MAX_CHOICES], choices, strict=False)
         )

@@ -453,6 +453,14 @@ def test_a_schema_that_is_one_of_several_objects_lets_one_choose() -> None:
     assert Form(schema, {"lat": 1, "lon": 2}).read() == {"lat": 1, "lon": 2}
 
 
+def test_branches_are_called_by_their_title_what_tells_them_apart_or_their_reference() -> None:
+    plain = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    kind = {"type": "object", "properties": {"kind": {"const": "cat"}}}
+    either = {"oneOf": [{"$ref": "#/$defs/Plain"}, {"title": "A title", **plain}, kind, {"type": "string"}]}
+    form = of({"it": either}, {"it": "x"}, **{"$defs": {"Plain": plain}})
+    assert [label for label, _ in field(form, "it, kind").options] == ["Plain", "A title", "kind cat", "string"]
+
+
 def test_what_is_left_out_shows_what_it_then_is() -> None:
     form = of(
         {

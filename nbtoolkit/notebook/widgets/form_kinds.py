@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
-from nbtoolkit.notebook.fields import resolve, type_words
+from nbtoolkit.notebook.fields import called, resolve, type_words
 from nbtoolkit.notebook.text import one_line, sendable, to_json
 
 if TYPE_CHECKING:
@@ -119,10 +119,13 @@ def _declared(about: Mapping[str, Any], root: Mapping[str, Any], step: int = 0) 
         return Kind("const", about, variants=(Variant(_label(about["const"]), about["const"]),))
     for key in ("anyOf", "oneOf"):
         if isinstance(about.get(key), list) and about[key]:
-            return _union(about, [whole(each, root) for each in about[key][: MAX_VARIANTS * 4]], root, step)
+            branches = about[key][: MAX_VARIANTS * 4]
+            wholes = [whole(each, root) for each in branches]
+            names = [called(raw, each) for raw, each in zip(branches, wholes, strict=True)]
+            return _union(about, wholes, root, step, names)
     types = about.get("type")
     if isinstance(types, list) and types:
-        return _union(about, [{**about, "type": each} for each in types], root, step)
+        return _union(about, [{**about, "type": each} for each in types], root, step, [""] * len(types))
     return _plain(about, types if isinstance(types, str) else None, root, step)
 
 
@@ -166,8 +169,15 @@ def _array(about: Mapping[str, Any], root: Mapping[str, Any], step: int) -> Kind
     return Kind("list", about)
 
 
-def _union(about: Mapping[str, Any], branches: list[Mapping[str, Any]], root: Mapping[str, Any], step: int) -> Kind:
-    real = [each for each in branches if each.get("type") != "null" and each.get("const", 0) is not None]
+def _union(
+    about: Mapping[str, Any],
+    branches: list[Mapping[str, Any]],
+    root: Mapping[str, Any],
+    step: int,
+    called_as: list[str],
+) -> Kind:
+    kept = [i for i, each in enumerate(branches) if each.get("type") != "null" and each.get("const", 0) is not None]
+    real, names = [branches[i] for i in kept], [called_as[i] for i in kept]
     nullable = len(real) < len(branches)
     shared = {key: value for key, value in about.items() if key not in {"anyOf", "oneOf", "type"}}
     if not real:
@@ -184,9 +194,9 @@ def _union(about: Mapping[str, Any], branches: list[Mapping[str, Any]], root: Ma
     # What stands beside the branches, such as shared properties, holds for each of them.
     beside = {key: value for key, value in shared.items() if key in {"properties", "required"}}
     variants = []
-    for each in real:
+    for each, name in zip(real, names, strict=True):
         branch = whole({"allOf": [beside, each]}, root) if beside else each
-        variants.append(Variant(_variant_label(branch, root), branch))
+        variants.append(Variant(_variant_label(branch, root, name), branch))
     return Kind("union", about, nullable, _told_apart(variants))
 
 
@@ -198,16 +208,16 @@ def _told_apart(variants: list[Variant]) -> tuple[Variant, ...]:
     )
 
 
-def _variant_label(branch: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+def _variant_label(branch: Mapping[str, Any], root: Mapping[str, Any], name: str) -> str:
     properties = branch.get("properties")
     title = branch.get("title")
     if isinstance(title, str) and title.strip():
         return _label(title)
-    for name, each in properties.items() if isinstance(properties, dict) else ():
+    for key, each in properties.items() if isinstance(properties, dict) else ():
         fixed = resolve(each, root).get("const")
         if isinstance(fixed, str):
-            return _label(f"{name} {fixed}")
-    return _label(type_words(branch, root))
+            return _label(f"{key} {fixed}")
+    return _label(name if name and isinstance(properties, dict) else type_words(branch, root))
 
 
 def _choice(about: Mapping[str, Any], variants: list[Variant]) -> Kind:
