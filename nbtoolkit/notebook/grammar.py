@@ -89,8 +89,9 @@ _TABLE = (
     Spec(
         "mcp add",
         "NAME COMMAND ARGS… | NAME URL",
-        "Start or reach an MCP server and add its tools. --trust takes its word for which of them only read. Behind -- all "
-        "options are the command's own.",
+        "Start or reach an MCP server and add its tools. --trust takes its word for which of them only read. "
+        "${NAME}, also inside a word, is a variable of the notebook or the environment. Behind -- all options are the "
+        "command's own.",
         (
             Option("--header", "KEY=VALUE"),
             Option("--env", "KEY=VALUE"),
