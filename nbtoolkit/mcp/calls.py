@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import mcp_types
 
 __all__ = ["Calls", "Heard"]
+
+logger = logging.getLogger("nbtoolkit.mcp")
 
 # Is told of progress, total and message.
 Heard: TypeAlias = Callable[[float, float | None, str | None], object]
@@ -143,7 +146,11 @@ class Calls:
         if call is None or call.heard is None or not isinstance(value, int | float):
             return False
         whole = float(total) if isinstance(total, int | float) else None
-        call.heard(float(value), whole, message if isinstance(message, str) else None)
+        try:
+            call.heard(float(value), whole, message if isinstance(message, str) else None)
+        except Exception:
+            # The one who reads for all calls must not end with the listener of one.
+            logger.warning("a listener to a call's progress failed", exc_info=True)
         return True
 
     def close(self) -> None:

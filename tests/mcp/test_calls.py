@@ -73,6 +73,18 @@ def test_a_call_is_the_request_of_the_protocol_and_takes_its_answer_and_progress
     asyncio.run(scenario())
 
 
+def test_a_listener_that_fails_ends_neither_its_call_nor_the_reading() -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        wire.heard = lambda *_: 1 / 0  # type: ignore[method-assign, assignment]
+        task = await wire.begin()
+        assert wire.take(method="notifications/progress", params={"progressToken": FIRST_NUMBER, "progress": 1})
+        assert wire.take(id=FIRST_NUMBER, result=ANSWER)
+        assert (await task).content[0].text == "hi"
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     "message",
     [
