@@ -126,13 +126,6 @@ def _shown(file: Path) -> str:
     return str(file)
 
 
-def _home() -> Path | None:
-    try:
-        return Path.home()
-    except RuntimeError:
-        return None
-
-
 # A string, a comment of either kind, or a comma before a closing bracket.
 _JSONC = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
 
