@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx2
 from playwright.sync_api import expect
 
 from tests.browser.lab import SHOTS
 from tests.mcp.test_http import build
+from tests.mcp.test_oauth import guarding
 from tests.mcp.web import serving
 
 if TYPE_CHECKING:
@@ -66,6 +68,32 @@ def button(page: NotebookPage, cell: int, name: str) -> Locator:
 def used(then: str) -> str:
     """What is done with a block's toolkit where nobody is to be asked."""
     return f'\ntoolkit.mode = "bypass"\n{then}'
+
+
+SIGN_IN = """
+os.environ["XDG_DATA_HOME"] = str(pathlib.Path("data").absolute())
+%toolkit mcp add guarded {url}/mcp
+"""
+
+
+def sign_in(page: NotebookPage) -> None:
+    """Sign in to a server by the link of its card, and paste the address that the browser ends at."""
+    with guarding() as web:
+        cell = page.add_cell(SIGN_IN.replace("{url}", web.url), below=10)
+        page.run_cell(cell)
+        card = page.output(cell)
+        link = card.get_by_role("link", name="Open the link")
+        expect(link).to_be_visible()
+        # Another machine's browser: nobody listens where it ends.
+        ended = httpx2.get(str(link.get_attribute("href")), follow_redirects=False).headers["location"]
+        assert ended.startswith("http://127.0.0.1:")
+        card.screenshot(path=SHOTS / "server-sign-in.png")
+        card.get_by_label(re.compile("address", re.IGNORECASE)).fill(ended)
+        button(page, cell, "Continue").click()
+        page.wait_done(cell)
+        assert "mcp__guarded__secret" in page.text(cell)
+        [tokens] = (page.server.root / page.path).parent.glob("data/nbtoolkit/oauth/*.json")
+        assert tokens.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_documents_servers_are_used_and_what_one_asks_is_answered(open_notebook: OpenNotebook) -> None:
@@ -124,5 +152,6 @@ def test_a_documents_servers_are_used_and_what_one_asks_is_answered(open_noteboo
     button(page, 5, "I opened it").click()
     page.wait_done(5)
     assert "accept" in page.text(5)
+    sign_in(page)
     page.save()
     assert "hunter2" not in (page.server.root / page.path).read_text()

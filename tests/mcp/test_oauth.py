@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 import socket
@@ -98,10 +99,9 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         raise NotImplementedError
 
 
-@pytest.fixture
-def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    """A server that wants a sign-in, and an empty place for tokens."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+@contextlib.contextmanager
+def guarding() -> Iterator[Web]:
+    """A server that wants a sign-in."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -130,6 +130,14 @@ def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 
     with serving(server.streamable_http_app(), port) as web:
         web.provider = provider  # type: ignore[attr-defined]
+        yield web
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    """It, and an empty place for tokens."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with guarding() as web:
         yield web
 
 
