@@ -82,7 +82,7 @@ for line in sys.stdin:
     method, number, params = message.get("method"), message.get("id"), message.get("params") or {}
     if method == "initialize":
         info = {"name": HTML, "version": "v" * 10_000, "title": "\x1b[31m" + HTML}
-        capabilities = {"tools": {}, "resources": {}, "prompts": {}}
+        capabilities: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}}
         send(
             number,
             result={
@@ -99,6 +99,6 @@ for line in sys.stdin:
     elif method == "prompts/list":
         send(number, result={"prompts": [{"name": HTML, "description": HTML}]})
     elif method == "tools/call":
-        send(number, result=ANSWERS.get((params.get("arguments") or {}).get("kind"), {"content": []}))
+        send(number, result=ANSWERS.get(str((params.get("arguments") or {}).get("kind")), {"content": []}))
     elif number is not None:
         send(number, error={"code": -32601, "message": HTML})
