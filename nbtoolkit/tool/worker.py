@@ -32,6 +32,8 @@ __all__ = ["BegunBeforeError", "run_there", "stop_here"]
 _PAUSE = 0.05
 # Stops of calls that haven't begun here; they come for each worker, of which one has the call.
 _MOST_STOPS = 1_000
+# Seconds that a call waits for the notebook to take its line.
+_LINE_SECONDS = 2.0
 # Seconds for a signal that this process sent itself.
 _SIGNAL_SECONDS = 1.0
 
@@ -168,8 +170,7 @@ class _PoolRun(_Interruptible):
     def begin(self) -> None:
         super().begin()
         # Without a line it runs as it would alone.
-        with suppress(OSError, EOFError, ValueError):
-            self._line = _line(self.ticket["address"], self.ticket["key"])
+        self._line = _line(self.ticket["address"], self.ticket["key"])
         if self._line is not None:
             self._line.begin(self)
 
@@ -230,12 +231,22 @@ class _Line:
 _lines: dict[tuple[int, Any], _Line] = {}
 
 
-def _line(address: Any, key: bytes) -> _Line:
-    """The line to that address; a call takes it in the worker's one thread for calls."""
-    found = _lines.get((os.getpid(), address))
+def _line(address: Any, key: bytes) -> _Line | None:
+    """The line to that address, None while nobody there picks up; a call takes it in the worker's one thread for calls."""
+    place = (os.getpid(), address)
+
+    def connect() -> None:
+        with suppress(OSError, EOFError, ValueError):
+            _lines[place] = _Line(address, key)
+
+    found = _lines.get(place)
     if found is None or found.closed:
-        found = _lines[os.getpid(), address] = _Line(address, key)
-    return found
+        _lines.pop(place, None)
+        # A notebook that is busy answers late, and no call has to wait for it.
+        connecting = threading.Thread(target=connect, name="nbtoolkit-connect", daemon=True)
+        connecting.start()
+        connecting.join(_LINE_SECONDS)
+    return _lines.get(place)
 
 
 # ---------------------------------------------------------------------------------------------------- dask.distributed
