@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as w
 
 from nbtoolkit.notebook.badges import Badge, badge
-from nbtoolkit.notebook.tables import does
+from nbtoolkit.notebook.tables import LINE_LIMIT, does
 from nbtoolkit.notebook.text import count, one_line, visible, visible_text
 from nbtoolkit.notebook.widgets.markup import arguments_table, code, heading, soft
 from nbtoolkit.notebook.widgets.schema_view import SchemaView, tool_heading
@@ -110,8 +110,8 @@ class ToolsPage:
         self._rows = []
         for group, tool, is_on in listed:
             said = badge(toolkit, group, tool) if is_on else Badge("off", "turned off here")
-            # Looked through, and never shown.
-            about = (tool.description or "").strip().partition("\n")[0]
+            # Looked through and never shown, as far as a list shows it.
+            about = (tool.description or "").strip().partition("\n")[0][:LINE_LIMIT]
             words = (tool.name, group.name, tool.origin, said.word, does(tool), about)
             self._rows.append(Row(group, tool, said, is_on, "\n".join(words).casefold()))
         self._filter.placeholder = f"Filter {count(len(self._rows), 'tool')}"
