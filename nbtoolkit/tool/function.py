@@ -7,7 +7,6 @@ import inspect
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import nullcontext, suppress
-from contextvars import copy_context
 from functools import partial
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -21,6 +20,7 @@ from nbtoolkit.schema.variables import stand_ins
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
 from nbtoolkit.tool.content import MAX_RESULT_CHARS, to_chunk
 from nbtoolkit.tool.options import check_count, check_flags
+from nbtoolkit.tool.own_thread import in_thread
 from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.stream import Breath, Ended, Gathered, Puller, to_the_end
 
@@ -218,7 +218,7 @@ class FunctionTool(ToolBase):
 
     async def _elsewhere(self, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if self.executor is None:
-            return await _in_thread(partial(func, *args, **kwargs), self.name)
+            return await in_thread(partial(func, *args, **kwargs), self.name)
         from nbtoolkit.tool import elsewhere
 
         return await elsewhere.run(
@@ -308,42 +308,6 @@ class FunctionTool(ToolBase):
 
 
 _PLAIN = frozenset({str, int, float, bool, dict, list, tuple, type(None)})
-
-
-async def _in_thread(job: Callable[[], Any], name: str) -> Any:
-    """Run in a thread of its own, with this context's variables.
-
-    A daemon, unlike asyncio.to_thread's: a function that never ends must not keep the kernel from going.
-    """
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-    context = copy_context()
-
-    def settle(setter: Callable[[Any], None], value: object) -> None:
-        if not future.done():
-            setter(value)
-
-    def work() -> None:
-        outcome: tuple[Callable[[Any], None], object]
-        try:
-            result = context.run(job)
-        except StopIteration as stop:
-            # A future refuses this one, and the waiter would wait for ever.
-            error = RuntimeError(f"the tool raised StopIteration({stop.value!r})")
-            outcome = (future.set_exception, error)
-        except BaseException as error:  # noqa: BLE001 - it is handed to the waiter, whatever it is
-            outcome = (future.set_exception, error)
-        else:
-            outcome = (future.set_result, result)
-        try:
-            loop.call_soon_threadsafe(settle, *outcome)
-        except RuntimeError:
-            return  # the loop was closed: nobody waits any more
-
-    threading.Thread(target=work, name=f"nbtoolkit-tool-{name}", daemon=True).start()
-    return await future
 
 
 def _unpicklable(func: Callable[..., Any]) -> str:
