@@ -90,7 +90,9 @@ def _lines(axis: Any, by_name: Any, title: str) -> None:
     axis.set_title(f"{title.partition(',')[0]}, µs")
     axis.set_xlabel(_SHOWN[title])
     axis.tick_params(length=2)
-    axis.margins(y=0.2)
+    # Room above and below, so that what is flat looks flat.
+    values = [value for points in by_name.values() for _, value, _ in points]
+    axis.set_ylim(min(values) / 6, max(values) * 6)
 
 
 if __name__ == "__main__":
