@@ -35,7 +35,7 @@ def day(calls: int) -> Toolkit:
     """A toolkit whose log holds so many calls, made through the pipeline."""
     freely = PermissionDecision(PermissionBehavior.ALLOW, "as you like")
     toolkit = Toolkit(tools=[FunctionTool(load, name=f"load{n}", permission=freely) for n in range(7)])
-    toolkit.log.maxlen = calls
+    toolkit.log.maxlen, toolkit.log.max_bytes = calls, 10**9
 
     async def all_of_it() -> None:
         for number in range(calls):

@@ -120,7 +120,7 @@ def test_a_tab_and_a_server_that_are_killed_decide_nothing_and_leave_nothing(
     page.run_cell(0)
     page.wait_done(0, timeout=90_000)
     page.run_cell(1)
-    expect(allow(page, 1)).to_have_count(1)
+    expect(allow(page, 1)).to_have_count(1, timeout=60_000)
     decided = 0
     for number in range(kills):
         time.sleep(chance.uniform(0, 0.5))
@@ -132,7 +132,7 @@ def test_a_tab_and_a_server_that_are_killed_decide_nothing_and_leave_nothing(
         at = page.add_cell("%toolkit pending", below=1)
         page.run_cell(at)
         button = allow(page, at)
-        expect(button).to_have_count(1)
+        expect(button).to_have_count(1, timeout=60_000)
         button.click()
         decided = number + 1
         until(lambda decided=decided: ran(server) == list(range(decided)), "the call that was allowed")  # type: ignore[misc]
