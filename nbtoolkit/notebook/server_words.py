@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nbtoolkit.notebook.command import CommandError, Word, nearest
+from nbtoolkit.notebook.names import is_public
 
 if TYPE_CHECKING:
     from nbtoolkit.mcp import HttpMCPConfig, MCPClient, StdioMCPConfig
@@ -87,7 +88,7 @@ def _value(session: Session, found: re.Match[str]) -> str:
         return str(session.evaluate(found[2]))
     name, given, default = braced.partition(":-")
     variables = {**session.shell.user_ns, **(session.local or {})}
-    if name in variables:
+    if name in variables and is_public(name, variables[name]) and not callable(variables[name]):
         value: str | None = str(variables[name])
     else:
         value = os.environ.get(name.removeprefix("env:"))

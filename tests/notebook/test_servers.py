@@ -32,11 +32,12 @@ __all__ = ["desk"]
         ("x https://localhost/mcp --header Host=b", "The configuration's header 'Host' is owned by the HTTP layer."),
         ("x https://$hots/mcp", "the notebook has no variable 'hots'; did you mean 'host'?"),
         ("x run ${NOT_SET_HERE}/y", "${NOT_SET_HERE}: neither the notebook nor the environment has 'NOT_SET_HERE'"),
+        ("x run ${sys}/y", "${sys}: neither the notebook nor the environment has 'sys'"),
         ("x localhost:8000/mcp", "The MCP server 'x' can't be reached (localhost:8000/mcp): there is no program"),
     ],
 )
 def test_what_can_be_no_server_is_one_line(desk: Desk, line: str, said: str) -> None:
-    desk.shell.user_ns["host"] = "localhost"
+    desk.shell.user_ns.update(host="localhost", sys=sys)
     assert desk.fault(f"%toolkit mcp add {line}").startswith(said)
 
 
