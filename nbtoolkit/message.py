@@ -21,7 +21,6 @@ __all__ = [
     "ToolResultState",
     "URLSource",
     "new_id",
-    "now",
 ]
 
 
