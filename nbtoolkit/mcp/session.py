@@ -16,7 +16,8 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.mcp.failure import explain, refusal
+from nbtoolkit.exception import MCPConnectionError
+from nbtoolkit.mcp.failure import explain, in_words, refusal
 from nbtoolkit.mcp.http import Answers, Headers, http_streams
 from nbtoolkit.mcp.process import ServerProcess, sdk_streams
 from nbtoolkit.mcp.watch import Watcher
@@ -228,8 +229,13 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------- requests
     async def list_tools(self) -> list[mcp_types.Tool]:
-        """Every tool of every page."""
-        return await self.pages("list_tools", "tools")
+        """Every tool of every page; MCPConnectionError where the list isn't one."""
+        from pydantic import ValidationError
+
+        try:
+            return await self.pages("list_tools", "tools")
+        except ValidationError as error:
+            raise MCPConnectionError(f"The MCP server {self.name!r} lists tools amiss: {in_words(error)}") from None
 
     async def pages(self, method: str, field: str) -> list[Any]:
         """Every item of a list that comes in pages."""

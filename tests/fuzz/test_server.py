@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from nbtoolkit.exception import DeveloperOrientedException, ToolkitWarning
+from nbtoolkit.exception import DeveloperOrientedException, MCPConnectionError, ToolkitWarning
 from nbtoolkit.mcp import MCPClient, StdioMCPConfig
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.notebook import render
@@ -109,26 +109,42 @@ def test_whatever_a_server_writes_a_call_ends_and_its_record_is_safe() -> None:
         asyncio.run(server.close())
 
 
-def test_whatever_a_server_lists_its_sound_tools_are_there() -> None:
+def test_whatever_a_server_lists_its_sound_tools_are_there_or_it_says_what_is_amiss() -> None:
     server = client()
-    asyncio.run(server.connect())
 
     @fuzz(short=10, tools=definitions)
     def listings(tools: list[Any]) -> None:
         async def listed() -> list[Any]:
-            if server.status().state != "connected":
-                await server.connect()
-            await server.call_raw("define", {"tools": without_surrogates(tools)})
-            return await server.list_tools(refresh=True)
+            await server.connect()
+            try:
+                await server.call_raw("define", {"tools": without_surrogates(tools)})
+                return await server.list_tools(refresh=True)
+            except MCPConnectionError as error:
+                # What is no definition at all costs the list, with a word of which it was.
+                assert "lists tools amiss: what it answered isn't MCP" in str(error)
+                return []
+            finally:
+                # A new one lists its own again.
+                await server.close()
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ToolkitWarning)
             found = asyncio.run(listed())
-        assert {"say", "define"} <= {tool.server_tool_name for tool in found}
+        assert not found or {"say", "define"} <= {tool.server_tool_name for tool in found}
         for tool in found:
             json.dumps(tool.input_schema)
 
-    try:
-        listings()
-    finally:
-        asyncio.run(server.close())
+    listings()
+
+
+def test_a_list_with_what_is_no_definition_is_said() -> None:
+    async def amiss() -> str:
+        async with client() as server:
+            await server.call_raw("define", {"tools": [None]})
+            try:
+                await server.list_tools(refresh=True)
+            except MCPConnectionError as error:
+                return str(error)
+        return ""
+
+    assert asyncio.run(amiss()).startswith("The MCP server 'crm' lists tools amiss: what it answered isn't MCP")
