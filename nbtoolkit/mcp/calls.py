@@ -145,9 +145,11 @@ class Calls:
         value, total, message = params.get("progress"), params.get("total"), params.get("message")
         if call is None or call.heard is None or not isinstance(value, int | float):
             return False
-        whole = float(total) if isinstance(total, int | float) else None
         try:
+            whole = float(total) if isinstance(total, int | float) else None
             call.heard(float(value), whole, message if isinstance(message, str) else None)
+        except OverflowError:
+            logger.debug("a call's progress is told in numbers that are too long", exc_info=True)
         except Exception:
             # The one who reads for all calls must not end with the listener of one.
             logger.warning("a listener to a call's progress failed", exc_info=True)

@@ -213,10 +213,15 @@ class MCPClient(Offers, BaseModel):
         if refresh:
             connection.drop_list()
         if live.listed is None or live.edition != connection.edition:
-            tape = taping.tape
-            tools = self._tools
+            tape, edition = taping.tape, connection.edition
+
+            async def tools() -> list[mcp_types.Tool]:
+                nonlocal edition
+                found, edition = await self._run(self._listed())
+                return found
+
             definitions = await (tools() if tape is None else tape.tools(self, tools))
-            self._take(definitions, connection.edition)
+            self._take(definitions, edition)
             if (fault := self._unknown()) != live.fault:
                 live.fault = fault
                 if fault:
@@ -250,8 +255,12 @@ class MCPClient(Offers, BaseModel):
         names = {own: tool.name for own, tool in self._live.tools.items()}
         return unknown_names(self.name, names, self.enable_tools, self.disable_tools)
 
-    async def _tools(self) -> list[mcp_types.Tool]:
-        return await self._run(self._connection.tools())
+    async def _listed(self) -> tuple[list[mcp_types.Tool], int]:
+        """The list and its edition, in the portal: the next may have come when the caller's loop gets to it."""
+        connection = self._connection
+        found = await connection.tools()
+        # One that isn't kept there changed while it was read.
+        return found, connection.edition if found is connection.definitions else -1
 
     async def get_tool(self, name: str) -> MCPTool:
         """One tool, by its name here or the server's own; also one that enable_tools or disable_tools hide.

@@ -38,6 +38,9 @@ logger = logging.getLogger("nbtoolkit.mcp")
 
 # How long a dead server's last words and exit code are waited for before its calls are told.
 LAST_WORDS_SECONDS = 2.0
+# A list that changed while it was read is read again, so many times in all: some servers tell of a change whenever they
+# are asked for it.
+LISTINGS = 3
 
 T = TypeVar("T")
 
@@ -156,8 +159,9 @@ class Connection:
         if self.definitions is not None:
             return self.definitions
         async with self._listing:
+            listings = 0
             while self.definitions is None:
-                edition = self.edition
+                edition, listings = self.edition, listings + 1
                 if session is None:
                     async with self.use() as own:
                         found = await self.request(own, own.list_tools())
@@ -165,20 +169,21 @@ class Connection:
                     found = await session.list_tools()
                 if edition == self.edition or not self.stateful:
                     self.definitions = found
-                elif session is not None:
-                    # Changed while it was read; the caller has a session's own business to do.
+                elif session is not None or listings == LISTINGS:
+                    # Changed while it was read, so whoever asks next reads it again.
                     return found
             return self.definitions
 
-    def _known(self, name: str) -> mcp_types.Tool | None:
-        if self.definitions is not self._indexed[0]:
-            self._indexed = (self.definitions, {tool.name: tool for tool in self.definitions or ()})
+    def _known(self, name: str, definitions: list[mcp_types.Tool] | None = None) -> mcp_types.Tool | None:
+        listed = self.definitions if definitions is None else definitions
+        if listed is not self._indexed[0]:
+            self._indexed = (listed, {tool.name: tool for tool in listed or ()})
         return self._indexed[1].get(name)
 
-    def _check(self, expected: mcp_types.Tool) -> None:
+    def _check(self, expected: mcp_types.Tool, definitions: list[mcp_types.Tool] | None) -> None:
         """What was looked up, judged and approved must be what runs; a server may have changed it meanwhile."""
-        current = self._known(expected.name)
-        if current is expected or self.definitions is None:
+        current = self._known(expected.name, definitions)
+        if current is expected or definitions is None:
             return
         if current is None:
             raise MCPDefinitionError(f"The MCP server {self.name!r} has no tool {expected.name!r} any more.")
@@ -266,11 +271,12 @@ class Connection:
         again = self.stateful
         while True:
             async with self.use() as session:
-                if self.stateful and self.definitions is None:
+                definitions = self.definitions
+                if self.stateful and definitions is None:
                     # The SDK needs the definitions, for output schemas and for arguments that travel as headers.
-                    await self.request(session, self.tools(session))
+                    definitions = await self.request(session, self.tools(session))
                 if expected is not None:
-                    self._check(expected)
+                    self._check(expected, definitions)
                 if not self.stateful:
                     session.definition_of = lambda called: self._known(called) or expected
                 kept = snapshot.set(headers)

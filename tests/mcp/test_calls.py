@@ -85,6 +85,20 @@ def test_a_listener_that_fails_ends_neither_its_call_nor_the_reading() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("long", ["progress", "total"])
+def test_progress_in_numbers_that_no_float_holds_ends_nothing(long: str) -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        task = await wire.begin()
+        params = {"progressToken": FIRST_NUMBER, "progress": 1, "total": 2, long: 10**400}
+        assert wire.take(method="notifications/progress", params=params)
+        assert wire.progress == []
+        assert wire.take(id=FIRST_NUMBER, result=ANSWER)
+        assert (await task).content[0].text == "hi"
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import dataclasses
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import mcp_types
@@ -24,7 +25,7 @@ from nbtoolkit.tool import progress
 from nbtoolkit.tool.progress import Progress
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 from nbtoolkit.tool.toolkit import Toolkit
-from tests.mcp.support import attached, in_memory, said, until, use
+from tests.mcp.support import PATIENCE, attached, in_memory, said, until, use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,6 +98,33 @@ def test_a_changed_list_is_read_again_and_a_changed_definition_has_another_hash(
             assert change.tool == "mcp__plain__echo"
             assert "-Say it again" in change.diff
             assert "+Say it differently" in change.diff
+
+    asyncio.run(scenario())
+
+
+def test_a_change_that_comes_before_the_callers_loop_takes_the_list_is_not_missed() -> None:
+    async def scenario() -> None:
+        async with attached("--change-soon") as client:
+            listing = asyncio.ensure_future(client.list_tools())
+            await asyncio.sleep(0)
+            # A cell that computes.
+            time.sleep(0.5)  # noqa: ASYNC251
+            await listing
+            assert (await client.get_tool("echo")).description == "Say it differently"
+            assert said(await use(client, "echo", text="hi")) == "hi"
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_tells_of_a_change_whenever_it_is_asked_is_not_asked_for_ever() -> None:
+    async def scenario() -> None:
+        async with attached("--changing") as client:
+            async with asyncio.timeout(PATIENCE):
+                before = await client.get_tool("echo")
+                assert said(await use(client, "echo", text="hi")) == "hi"
+                await use(client, "change")
+                # Nor does it slip another definition in so.
+                assert "has changed the definition of 'echo'" in said(await before(text="hi"))  # type: ignore[arg-type]
 
     asyncio.run(scenario())
 

@@ -23,6 +23,8 @@ parser.add_argument("--silent", action="store_true", help="never answer")
 parser.add_argument("--start-seconds", type=float, default=0.0)
 parser.add_argument("--die-at-start", type=int, default=None)
 parser.add_argument("--tools", type=int, default=0, help="so many tools more")
+parser.add_argument("--changing", action="store_true", help="tell of a change whenever the tools are asked for")
+parser.add_argument("--change-soon", action="store_true", help="change a tool shortly after the tools were first given")
 parser.add_argument("--page", type=int, default=1000)
 parser.add_argument("--pids", default="", help="append the pids of all that is started to this file")
 parser.add_argument("--effects", default="", help="append what a call has as its key to this file, as its effect")
@@ -157,7 +159,11 @@ def serve(message: dict[str, Any]) -> None:
         page: dict[str, Any] = {"tools": tools[start:end]}
         if end < len(tools):
             page["nextCursor"] = str(end)
+        if options.changing:
+            send(method="notifications/tools/list_changed")
         send(id=request, result=page)
+        if options.change_soon and counts[method] == 1:
+            threading.Timer(0.05, call, ("change", {}, request, None)).start()
     elif method == "tools/call":
         threading.Thread(target=serve_call, args=(message,), daemon=True).start()
     elif method in {"resources/subscribe", "resources/unsubscribe"}:
