@@ -88,7 +88,8 @@ _WIDE = """where => {
   const found = [];
   for (const frame of document.querySelectorAll(where)) {
     const {left, right} = frame.getBoundingClientRect();
-    for (const node of [...frame.querySelectorAll('*')].filter(seen)) {
+    // What lies in a box that scrolls may be wider than it.
+    for (const node of [...frame.querySelectorAll('*')].filter(node => seen(node) && !node.closest('.nbtk-wide *'))) {
       const at = node.getBoundingClientRect();
       if (at.right > right + 1 || at.left < left - 1) found.push(`${node.tagName} ${node.textContent.slice(0, 40)}`);
     }

@@ -23,7 +23,8 @@ import pandas as pd
 from nbtoolkit import hooks
 from nbtoolkit.tool import Bash, ToolChunk, Write
 await toolkit.add_tool([Bash(), Write()])
-sales = pd.DataFrame({"region": ["north", "south"] * 3, "amount": range(6)})
+months = {f"month {n}": 1.5 for n in range(12)}
+sales = pd.DataFrame({"region": ["north", "south"] * 3, "amount": range(6), **months})
 _ = Path("plan.py").write_text("def plan(rows):\n    # the old way\n    return [row for row in rows if row]\n\nplan([1, 2])\n")
 
 @tool
@@ -104,6 +105,7 @@ def every_kind_is_readable_in_every_theme(page: NotebookPage) -> None:
     cards.nth(0).locator("summary").first.click()
     button(cards.nth(2), "Answer instead").click()
     expect(cards.nth(2).get_by_label("Result of")).to_be_visible()
+    cards.nth(3).get_by_text("First rows").click()
     # The one of the tray that runs shows how far it is in the room of its buttons.
     tray = page.output(1).locator(".nbtk-tray")
     before = places(page, 1)
@@ -137,12 +139,22 @@ def resize(page: NotebookPage, width: int) -> None:
     )
 
 
+def first_rows_of_a_wide_variable_stay_a_table(page: NotebookPage) -> None:
+    rows = page.output(1).locator(".nbtk-wide tr").filter(visible=True)
+    expect(rows).to_have_count(6)
+    heights = rows.evaluate_all(
+        "rows => rows.map(row => new Set([...row.cells].map(c => c.getBoundingClientRect().top)).size)"
+    )
+    assert heights == [1] * 6
+
+
 def it_fits_narrow_and_wide_and_with_text_of_twice_the_size(page: NotebookPage) -> None:
     page.page.evaluate("() => { window.jupyterapp.shell.collapseLeft?.() }")
     for width in (400, 1600):
         resize(page, width)
         assert too_wide(page, CARDS) == []
         assert cut_off(page, CARDS) == []
+        first_rows_of_a_wide_variable_stay_a_table(page)
         page.screenshot(f"cards-{page.front_end}-{width}", page.output(1))
     resize(page, 1200)
     enlarge_text(page, 2)
@@ -156,7 +168,7 @@ def a_screen_reader_finds_its_way(page: NotebookPage) -> None:
     assert len(set(names(page, 1, "button"))) == len(names(page, 1, "button"))
     headings = names(page, 1, "heading")
     assert headings[1] == "Bash runs cat ~/.ssh/id_rsa"
-    assert headings[-4].startswith("1. score with frame sales (DataFrame 6 × 2)")
+    assert headings[-4].startswith("1. score with frame sales (DataFrame 6 × 14)")
     heard = page.output(1).get_by_role("alert").all_inner_texts()
     assert len(heard) == 4
     assert " ".join(heard[1].split()) == "A call waits for your answer: Bash runs cat ~/.ssh/id_rsa"

@@ -65,20 +65,23 @@ _TEXT = """
 .nbtk .nf{color:color-mix(in srgb,var(--jp-mirror-editor-def-color) 64%,var(--nbtk-ink))}
 """
 
+# Children, not descendants: a value may hold a table of its own, the first rows of a DataFrame.
 _TABLE = """
 .nbtk table.nbtk-t{border-collapse:collapse;width:100%;margin:0;font-size:inherit;table-layout:auto;border:0}
-.nbtk table.nbtk-t :is(th,td){text-align:left;vertical-align:top;padding:4px 12px 4px 0;border:0;
+.nbtk table.nbtk-t>*>:where(tr)>:is(th,td){text-align:left;vertical-align:top;padding:4px 12px 4px 0;border:0;
  border-top:1px solid var(--nbtk-hair);max-width:none;white-space:normal;overflow-wrap:break-word;background:none;
  color:inherit}
 .nbtk table.nbtk-t td :is(code,pre){overflow-wrap:anywhere}
-.nbtk table.nbtk-t td:last-child{color:var(--nbtk-soft);padding-right:0}
-.nbtk table.nbtk-t thead th{border-top:0;color:var(--nbtk-soft);font-weight:400;white-space:nowrap}
-.nbtk table.nbtk-t tbody th{font-weight:400;overflow-wrap:normal;width:1%;padding-right:24px}
-.nbtk table.nbtk-t tbody th.nbtk-long{overflow-wrap:anywhere;min-width:10em}
-.nbtk table.nbtk-t tbody tr:nth-child(n){background:none}
+.nbtk table.nbtk-t>*>:where(tr)>td:last-child{color:var(--nbtk-soft);padding-right:0}
+.nbtk table.nbtk-t>thead>:where(tr)>th{border-top:0;color:var(--nbtk-soft);font-weight:400;white-space:nowrap}
+.nbtk table.nbtk-t>tbody>:where(tr)>th{font-weight:400;overflow-wrap:normal;width:1%;padding-right:24px}
+.nbtk table.nbtk-t>tbody>:where(tr)>th.nbtk-long{overflow-wrap:anywhere;min-width:10em}
+.nbtk table.nbtk-t>tbody>tr:nth-child(n){background:none}
 .nbtk table.dataframe{border-collapse:collapse;font-size:var(--jp-ui-font-size1,13px);margin:4px 0;border:0}
-.nbtk table.dataframe :is(td,th){padding:2px 10px;text-align:right;border:0;color:inherit}
-.nbtk .nbtk-wide{overflow-x:auto}
+.nbtk table.dataframe :is(td,th){padding:2px 10px;text-align:right;border:0;color:inherit;font-weight:400;background:none}
+.nbtk table.dataframe thead th{color:var(--nbtk-soft)}
+.nbtk table.dataframe tr:nth-child(n){background:none}
+.nbtk .nbtk-wide{overflow-x:auto;contain:inline-size}
 .nbtk .nbtk-parts{display:grid;grid-template-columns:auto minmax(0,max-content) minmax(190px,1fr);column-gap:8px;
  background:var(--nbtk-code);border-radius:2px;padding:4px 10px}
 .nbtk pre.nbtk-code+.nbtk-parts{margin-top:4px}
@@ -105,16 +108,16 @@ _TABLE = """
  .nbtk .nbtk-diff .nbtk-add>span{font-weight:600}
  .nbtk .nbtk-diff .nbtk-del>span:last-child{text-decoration:line-through}}
 @container (max-width:420px){
- .nbtk table.nbtk-t:has(td+td) thead{display:none}
- .nbtk table.nbtk-t:has(td+td) :is(tbody,table){display:block}
- .nbtk table.nbtk-t:has(td+td) tr{display:grid;grid-template-columns:minmax(5em,max-content) minmax(0,1fr);
+ .nbtk table.nbtk-t:has(td+td)>thead{display:none}
+ .nbtk table.nbtk-t:has(td+td)>tbody{display:block}
+ .nbtk table.nbtk-t:has(td+td)>:where(tbody)>tr{display:grid;grid-template-columns:minmax(5em,max-content) minmax(0,1fr);
   border-top:1px solid var(--nbtk-hair)}
- .nbtk table.nbtk-t:has(td+td) :is(th,td){border-top:0;width:auto}
- .nbtk table.nbtk-t:has(td+td) td:nth-child(n+3){grid-column:2;padding-top:0}}
+ .nbtk table.nbtk-t:has(td+td)>:where(tbody)>:where(tr)>:is(th,td){border-top:0;width:auto}
+ .nbtk table.nbtk-t:has(td+td)>:where(tbody)>:where(tr)>td:nth-child(n+3){grid-column:2;padding-top:0}}
 @container (max-width:560px){
  .nbtk .nbtk-parts{grid-template-columns:auto minmax(0,1fr)}
  .nbtk .nbtk-verdict{grid-column:2;padding:0 0 6px}
- .nbtk table.nbtk-t tbody th{padding-right:12px}}
+ .nbtk table.nbtk-t>tbody>:where(tr)>th{padding-right:12px}}
 """
 
 # Both layers of the foot lie in one grid cell, so that answering moves nothing. A button shows the first line of its
@@ -146,6 +149,7 @@ _ACTIONS = """
  field-sizing:content;max-height:24em}
 .nbtk .nbtk-unseen textarea{min-height:5em}
 .nbtk :is(input,textarea)::placeholder{color:var(--nbtk-soft);opacity:1}
+.nbtk input:placeholder-shown{text-overflow:ellipsis}
 .nbtk .jupyter-button{height:var(--nbtk-high);line-height:calc(var(--nbtk-high) - 2px);padding:0 6px;white-space:pre;overflow:hidden;text-overflow:clip;
  font-size:var(--jp-ui-font-size1,13px);border:1px solid var(--jp-border-color1);border-radius:2px;
  background:var(--jp-layout-color1);color:var(--nbtk-ink);box-shadow:none;flex:none;text-align:center}
