@@ -397,6 +397,12 @@ def test_a_list_that_came_as_null_stays_null_until_it_is_filled() -> None:
     assert form.read() == {"of": [3]}
 
 
+def test_a_list_that_is_left_out_says_its_default() -> None:
+    rates = {"type": "array", "items": {"type": "number"}, "default": [0.5, 2]}
+    assert "rates list of numbers, default [0.5, 2]" in text(of({"rates": rates}))
+    assert "default" not in text(of({"rates": rates}, {"rates": [1]}))
+
+
 def test_each_place_of_a_tuple_has_its_own_field() -> None:
     pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"enum": ["a", "b"]}], "minItems": 2, "items": False}
     form = of({"pair": pair}, required=["pair"])

@@ -221,6 +221,16 @@ def test_a_tool_is_turned_off_and_on_again(shown: Shown, toolkit: Toolkit) -> No
     assert "score asks" in shown.rows
 
 
+def test_why_it_asks_is_not_said_of_a_tool_that_was_turned_off_since(shown: Shown) -> None:
+    shown.pick("score")
+    shown.click("Why it asks")
+    assert "A call of score is asked about" in shown.text
+    shown.click("Turn off")
+    assert "A call of score" not in shown.text
+    shown.click("Why it's off")
+    assert "A call of score is off turned off here." in shown.text
+
+
 def test_a_group_is_turned_on(shown: Shown, toolkit: Toolkit) -> None:
     shown.pick("plots")
     assert "Group, off · 1 tool" in shown.text

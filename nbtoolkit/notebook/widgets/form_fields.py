@@ -136,6 +136,15 @@ class Place:
         return f'<div class="nbtk-hint">{visible(shown)}</div>' if shown else ""
 
     @property
+    def words(self) -> str:
+        """Its type, and what it is where nothing is given."""
+        words = type_words(self.kind.schema, self.maker.root)
+        default = self.kind.schema.get("default", MISSING)
+        if default is MISSING or self.before is not MISSING:
+            return words
+        return visible_text(one_line(f"{words}, default {to_json(redacted(default))}", NAME_LIMIT * 2))
+
+    @property
     def placeholder(self) -> str:
         """What stands in an empty field: an example, or its type, and what empty means."""
         if self.before is None and self.kind.nullable:

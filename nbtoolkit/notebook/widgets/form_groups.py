@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
 
-from nbtoolkit.notebook.fields import type_words
 from nbtoolkit.notebook.text import count, one_line, visible, visible_text
 from nbtoolkit.notebook.widgets.form_fields import INPUTS, Above, Field, legend, pick
 from nbtoolkit.notebook.widgets.form_kinds import MAX_ITEMS, MAX_SHOWN, MISSING, further, looks_like
@@ -156,7 +155,7 @@ class ListField(_Group):
 
     def _show_name(self) -> None:
         place = self.place
-        words = visible(type_words(place.kind.schema, place.maker.root))
+        words = visible(place.words)
         named = f'<span role="heading" aria-level="5">{visible(place.name)}</span> {words}'
         self._head.value = f'<div class="nbtk-fixed">{named}</div>'
         self._plus.description = f"Add one\nto {place.name}"

@@ -70,6 +70,7 @@ _PANEL = """
 .nbtk .nbtk-below{border-top:1px solid var(--nbtk-hair);padding-top:8px}
 .nbtk .nbtk-try{gap:8px}
 .nbtk .nbtk-result>.widget-html table{font-size:inherit}
+.nbtk .nbtk-result>.widget-html>.widget-html-content{overflow-x:auto}
 .nbtk .nbtk-schema-head{padding:8px 12px 4px}
 .nbtk .nbtk-below .nbtk-tabs,.nbtk .nbtk-below .nbtk-page{padding-inline:0}
 .nbtk .nbtk-verdict-line{font-weight:600;margin-bottom:4px}

@@ -189,7 +189,8 @@ class ToolsPage:
             return
         if shown[:1] != self._shown[:1]:
             self._close_below()
-            _set(self._note, "")
+        # Why it asks is said of what it was.
+        _set(self._note, "")
         self._shown = shown
         for button in (self._try, self._schema, self._why):
             button.layout = self._kit.layout(width=button.layout.width, **({} if row else {"display": "none"}))

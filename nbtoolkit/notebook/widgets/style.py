@@ -109,8 +109,8 @@ _TABLE = """
  .nbtk .nbtk-diff .nbtk-del>span:last-child{text-decoration:line-through}}
 @container (max-width:420px){
  .nbtk table.nbtk-t:has(td+td)>thead{display:none}
- .nbtk table.nbtk-t:has(td+td)>tbody{display:block}
- .nbtk table.nbtk-t:has(td+td)>:where(tbody)>tr{display:grid;grid-template-columns:minmax(5em,max-content) minmax(0,1fr);
+ .nbtk table.nbtk-t:has(td+td)>tbody{display:grid;grid-template-columns:fit-content(50%) minmax(0,1fr)}
+ .nbtk table.nbtk-t:has(td+td)>:where(tbody)>tr{display:grid;grid-column:1/-1;grid-template-columns:subgrid;
   border-top:1px solid var(--nbtk-hair)}
  .nbtk table.nbtk-t:has(td+td)>:where(tbody)>:where(tr)>:is(th,td){border-top:0;width:auto}
  .nbtk table.nbtk-t:has(td+td)>:where(tbody)>:where(tr)>td:nth-child(n+3){grid-column:2;padding-top:0}}
@@ -189,7 +189,7 @@ _FORM = """
 .nbtk .nbtk-inside:empty{display:none}
 .nbtk .nbtk-legend{line-height:1.5}
 .nbtk .nbtk-hint{color:var(--nbtk-soft);padding-left:104px;overflow-wrap:anywhere}
-.nbtk .nbtk-group>.nbtk-fieldnote .nbtk-hint,.nbtk .nbtk-group>.nbtk-fieldnote .nbtk-fault{padding-left:0}
+.nbtk .nbtk-group>.nbtk-fieldnote:not(.nbtk-later+*) :is(.nbtk-hint,.nbtk-fault){padding-left:0}
 .nbtk .nbtk-fieldnote:has(>.widget-html-content:empty){display:none}
 .nbtk .nbtk-ticks{flex-flow:row wrap;gap:2px 16px;align-items:center}
 .nbtk .nbtk-tickname{width:auto;min-width:96px;text-align:right;color:var(--nbtk-soft);margin-right:-8px!important}
