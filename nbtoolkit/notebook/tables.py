@@ -246,7 +246,7 @@ def servers_table(clients: Iterable[MCPClient], stored: Iterable[StoredServer] =
     rows = []
     for client in clients:
         reached = settled(one_line(how(client), LINE_LIMIT))
-        state = ("connected" if client.is_connected else "closed") if client.is_stateful else "stateless"
+        state = _state(client)
         rows.append(([client.name, reached, state], [f"<b>{code(client.name)}</b>", code(reached), safe(state)]))
     for each in stored:
         url, args = each.table.get("url"), each.table.get("args")
@@ -255,6 +255,16 @@ def servers_table(clients: Iterable[MCPClient], stored: Iterable[StoredServer] =
         state = f"not before {each.source} is accepted" if each.waits else f"from {each.source}, not used yet"
         rows.append(([each.name, reached, state], [f"<b>{code(each.name)}</b>", code(reached), safe(state)]))
     return _list(count(len(rows), "MCP server"), ["Server", "How", "State"], rows, "No MCP servers yet.")
+
+
+def _state(client: MCPClient) -> str:
+    if not client.is_stateful:
+        return "stateless"
+    if not client.is_connected:
+        return "closed"
+    status = client.status()
+    # A cassette's server was never started, so it isn't down.
+    return "down, the next call starts it again" if status.state == "died" and status.starts else "connected"
 
 
 def how(client: MCPClient) -> str:

@@ -658,6 +658,16 @@ def test_a_server_is_attached_listed_used_and_removed(desk: Desk) -> None:
     assert not client.is_connected
 
 
+def test_a_server_that_died_is_listed_as_down_until_a_call_starts_it_again(desk: Desk) -> None:
+    desk.shell.user_ns.update(sys=sys, server=str(PLAIN))
+    desk.ok("%toolkit mcp add plain {sys.executable} -S $server")
+    assert "exit code 3" in desk.ok("%toolkit call mcp__plain__die").text
+    assert "down, the next call starts it again" in desk.ok("%toolkit mcp list").text
+    desk.ok("%toolkit call mcp__plain__echo text=hi")
+    assert "connected" in desk.ok("%toolkit mcp list").text
+    desk.ok("%toolkit mcp remove plain")
+
+
 def test_a_server_of_the_same_name_takes_the_place_of_the_one_before(desk: Desk) -> None:
     desk.shell.user_ns.update(sys=sys, server=str(PLAIN))
     desk.ok("%toolkit mcp add plain {sys.executable} -S $server")

@@ -421,6 +421,9 @@ class Client:
     is_connected: bool = True
     mcp_config: Config = field(default_factory=Config)
 
+    def status(self) -> SimpleNamespace:
+        return SimpleNamespace(state="connected", starts=1)
+
 
 def test_servers_are_listed_without_the_folder_of_their_program() -> None:
     made = render.servers_table([Client()])  # type: ignore[list-item]
