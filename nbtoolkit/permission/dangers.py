@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from nbtoolkit.permission.dangers_git import git_danger
 from nbtoolkit.permission.programs import CODE, family
-from nbtoolkit.permission.readonly_git import git_words
 from nbtoolkit.permission.sensitive import inside, resolve, system_folder
 from nbtoolkit.permission.shell_values import UNKNOWN, changes_what_runs
 
@@ -100,11 +100,6 @@ _RUNS: dict[str, tuple[re.Pattern[str] | None, tuple[str, ...]]] = {
     )
     for name in names.split()
 }
-_GIT_HARMLESS = re.compile(
-    r"(?:user\.(?:name|email)|color\.\w+|advice\.\w+|init\.defaultBranch|commit\.gpgSign|core\.(?:quotePath|abbrev|autocrlf|safecrlf)"
-    r"|diff\.(?:noprefix|renames|algorithm|context)|log\.\w+|pull\.(?:rebase|ff)|push\.default|safe\.directory|gc\.auto)\Z",
-    re.IGNORECASE,
-)
 _SED_RUNS = re.compile(
     r"(?:^|[;{}\n\d$/!,\s])e(?:\s|$|;|})|[^\w\s][gpiIm\d]*e[gpiIm\d]*\s*(?:$|[;}\n])|(?:^|[;{}\n\d$/!,\s])[rRwW]\s*[/~.]"
 )
@@ -112,6 +107,7 @@ _SED_RUNS = re.compile(
 _SHOWS = re.compile(
     r"os\.environ\b(?!\s*(?:\[|\.get|\.setdefault))|process\.env\b(?!\s*[.\[])|%ENV\b|ENV\.to_|Sys\.getenv\(\)"
 )
+_JQ_SHOWS = re.compile(r"(?<![.\w$\"'-])(?:env|\$ENV)\b(?!\s*(?:\.\s*[\w\"]|\[\s*\"|:))")
 _RECURSIVE = re.compile(r"-[a-zA-Z]*[rR][a-zA-Z]*\Z|--recursive\Z")
 
 
@@ -177,6 +173,27 @@ def _environment(name: str, args: Sequence[Argument], words: list[str | None], *
         )
     if name in ("export", "declare", "typeset", "readonly", "local", "unset"):
         return _assigns(args)
+    return None
+
+
+def _jq(_name: str, _args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
+    return "it shows the whole environment" if any(_JQ_SHOWS.search(word) for word in words if word) else None
+
+
+def _ps(_name: str, _args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
+    """Its ``e`` without a dash shows each process's environment; with one it means all processes."""
+    value = False
+    for word in words:
+        if word is None:
+            value = False
+        elif value or word.startswith("-"):
+            if "environ" in word:
+                return "it shows the environment of programs"
+            value = not value and not word.startswith("--") and word[-1] in "oOpuUCGgtskq"
+        elif re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", word):
+            return "it shows the environment of programs"
+        else:
+            value = word[-1:] in ("o", "O", "p", "U", "t", "k")
     return None
 
 
@@ -280,33 +297,11 @@ def _kill(_name: str, _args: Sequence[Argument], words: list[str | None], *_: ob
     return "it ends every process" if len(words) > 1 and "-1" in words[1:] else None
 
 
-def _git(_name: str, args: Sequence[Argument], _words: list[str | None], *_: object) -> str | None:
-    options, rest = git_words(args)
-    for at, each in enumerate(options):
-        word = each.static
-        if word == "-c" or (word or "").startswith("--config-env"):
-            setting = options[at + 1].static if at + 1 < len(options) else None
-            if setting is None or not _GIT_HARMLESS.match(setting.partition("=")[0]):
-                return Runs(f"git -c {(setting or 'with an unknown setting')[:60]} can change what git runs")
-        if word is not None and word.startswith("--exec-path="):
-            return Runs("git --exec-path changes what git runs")
-    subcommand = rest[0].static if rest else None
-    if rest and subcommand is None:
-        return None
-    for each in rest[1:]:
-        word = each.static or ""
-        if subcommand in ("clone", "fetch", "pull", "ls-remote", "push", "archive") and (
-            word.startswith(("-u", "--exec", "--upload-pack", "--receive-pack", "-c", "--config", "ext::"))
-            and not (subcommand == "push" and word == "-u")
-        ):
-            return Runs(f"git {subcommand} {word[:40]} can run another program")
-        if subcommand == "grep" and word.startswith("-O"):
-            return Runs("git grep -O runs another program")
-    if subcommand == "config":
-        plain = [each.static or "" for each in rest[1:] if not (each.static or "").startswith("-")]
-        if len(plain) > 1 and not _GIT_HARMLESS.match(plain[0]):
-            return Runs(f"it sets git's {plain[0][:60]}")
-    return None
+def _git(
+    _name: str, args: Sequence[Argument], _words: list[str | None], _folders: Sequence[str], cwds: Sequence[str]
+) -> str | None:
+    found = git_danger(args, cwds)
+    return None if found is None else Runs(found)
 
 
 def _sed(_name: str, args: Sequence[Argument], _words: list[str | None], *_: object) -> str | None:
@@ -349,6 +344,8 @@ _CHECKS: dict[str, Callable[..., str | None]] = {
             "printenv env set export declare typeset readonly local compgen unset read mapfile readarray getopts printf",
             _environment,
         ),
+        ("jq gojq jaq", _jq),
+        ("ps", _ps),
         ("wait", _wait),
         ("rm rmdir mv", _rm),
         ("chmod chown chgrp", _owner),

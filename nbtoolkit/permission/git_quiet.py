@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.command_subject import CommandSubject
 from nbtoolkit.permission.git_settings import EXTERNAL, own_external_diff
+from nbtoolkit.permission.programs import program_name
 from nbtoolkit.permission.subject import Effect
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ def only_reads(parts: Sequence[Subject]) -> bool:
     return all(each.effect in (Effect.READ, Effect.READ_OUTSIDE) and each.safety is None for each in parts)
 
 
+def _is_git(part: Subject) -> bool:
+    """Whether a part runs git, itself or behind a wrapper."""
+    if not isinstance(part, CommandSubject):
+        return False
+    return any(program_name(text) == "git" for form in part.forms if form for text in form[0][0] or ())
+
+
 def quiet_git(env: dict[str, str], parts: Sequence[Subject]) -> None:
     """Change an environment so that git runs nothing for the parts of a line that only read."""
     reads = [each for each in parts if isinstance(each, CommandSubject) and each.drivers is not None]
@@ -61,6 +69,11 @@ def quiet_git(env: dict[str, str], parts: Sequence[Subject]) -> None:
             env.pop(name, None)
         env.update(_PLAIN, GIT_NO_LAZY_FETCH="1")
     if not reads and not alone:
+        if any(_is_git(each) for each in parts) and not any(each.safety for each in parts):
+            # What was let through without a look at its settings reads those of a .git, which nobody else may write.
+            at = int(env["GIT_CONFIG_COUNT"]) if env.get("GIT_CONFIG_COUNT", "").isdigit() else 0
+            env[f"GIT_CONFIG_KEY_{at}"], env[f"GIT_CONFIG_VALUE_{at}"] = "safe.bareRepository", "explicit"
+            env["GIT_CONFIG_COUNT"] = str(at + 1)
         return
     settings = {**_ALWAYS, **(_ALONE if alone else {})}
     named = {name for each in reads for name in each.drivers or ()}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.permission.readonly import GitReading
 
-__all__ = ["EXTERNAL", "Settings", "git_runs", "own_external_diff", "settings_of"]
+__all__ = ["EXTERNAL", "Settings", "git_runs", "only_looks_like_one", "own_external_diff", "settings_of"]
 
 LARGEST = 1_000_000
 MOST_INCLUDES = 10
@@ -90,6 +90,12 @@ def git_runs(read: GitReading, cwds: Sequence[str]) -> tuple[frozenset[str], str
             return drivers, why
         drivers |= found.drivers
     return drivers, None
+
+
+def only_looks_like_one(folder: str) -> bool:
+    """Whether git's own files would be those of a folder that isn't called ``.git``, so that anybody may write them."""
+    found = None if os.environ.get("GIT_DIR") else _repository(folder)
+    return found is not None and found[0] == found[1] and os.path.basename(found[0]) != ".git"  # noqa: PTH119
 
 
 def own_external_diff() -> bool:

@@ -6,10 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.readonly import GitReading, Reading, parse_spec, scan
+from nbtoolkit.permission.wrapped import made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nbtoolkit.permission.readonly import Scan
     from nbtoolkit.permission.shell_values import Argument
 
 __all__ = ["GIT_VALUED", "git_reading", "git_words"]
@@ -143,6 +145,7 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
     result = Reading(
         paths=[(each, "name") for each in folders], git=GitReading(folders[0] if folders else None, compares)
     )
+    _goes_below(result, found, folders)
     kind = parsed.operands
     if kind in {"none", "="}:
         return None if found.operands else result
@@ -154,6 +157,18 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
     result.paths.extend((each, "name") for each in found.operands if _like_a_path(each))
     result.unknown_paths = any(not each.known for each in found.operands)
     return result
+
+
+def _goes_below(result: Reading, found: Scan, folders: list[Argument]) -> None:
+    """``grep --untracked`` goes through all that lies there, as grep -r does, not just through what git knows."""
+    if "--untracked" not in found.flags:
+        return
+    named = [] if folders else found.operands[0 if "-e" in found.flags else 1 :]
+    if any((each.static or ":").startswith(":") for each in named):
+        # A pathspec of git's own kind.
+        named = []
+    result.paths.extend((each, "read") for each in named or folders or [made(".")])
+    result.recursive = True
 
 
 def _config(words: Sequence[str | None], folders: list[Argument]) -> Reading | None:

@@ -18,8 +18,9 @@ from nbtoolkit.permission.handed_on import by_xargs
 from nbtoolkit.permission.modes import READS
 from nbtoolkit.permission.own_files import OWN_FILE
 from nbtoolkit.permission.programs import CODE, RUNNERS_OF_ANYTHING, family, program_name
-from nbtoolkit.permission.readonly import reading
+from nbtoolkit.permission.readonly import BELOW, reading
 from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
+from nbtoolkit.permission.searched import searched
 from nbtoolkit.permission.shell import read_line
 from nbtoolkit.permission.shell_effects import EffectJudge, unwritten
 from nbtoolkit.permission.shell_paths import MAX_NAMED, Programs
@@ -309,12 +310,18 @@ class _Judge(EffectJudge, Wanderer):
         outer = "" if kind == "read" else program_name(program or "")
         programs = Programs(outer, family(last[0]) if last else "")
         self.subjects += self.named(args, at, cwds, judged, programs, kind)
+        self.subjects += self.searched(searched(seen or args) if read is None else (), at, cwds)
         for script in scripts:
             self.script(script, cwds)
         if seen:
             self.move(seen, cwds, certain=command.joined in ("", ";") and not command.conditional)
         elif program in MOVERS:
             self.moved(())
+
+    def searched(self, places: Sequence[Argument], at: int, cwds: tuple[str, ...]) -> list[PathSubject]:
+        """The places below which a search goes through what is sensitive."""
+        found = (self.path(each, "read", at, cwds, below=BELOW) for each in places)
+        return [each for each in found if each is not None and each.safety is not None]
 
     def look_through(
         self,

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["SPECIAL", "shell_line", "strange_line"]
 
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+# git rebase's --exec and git difftool's --extcmd, shortened and joined as git takes them.
+_GIT_RUNS = re.compile(
+    r"(?:-[a-zA-Z]*?x(?P<short>.*)|--ex(?:e|ec|t|tc|tcm|tcmd)?(?:=(?P<long>.*))?)\Z",
+    re.DOTALL,
+)
+_FILTERS = frozenset(
+    ["--setup", *(f"--{name}-filter" for name in ("tree", "index", "msg", "env", "commit", "parent", "tag-name"))]
+)
 
 
 def shell_line(rest: Sequence[Argument]) -> Inner:
@@ -135,22 +143,12 @@ def _git(rest: Sequence[Argument]) -> Inner | None:
         if word == "submodule" and "foreach" in words[at:]:
             index = words.index("foreach", at)
             return joined([each for each in rest[index + 1 :] if each.static != "--recursive"], appends=False)
-        if word in (
-            "-x",
-            "--exec",
-            "--tree-filter",
-            "--index-filter",
-            "--msg-filter",
-            "--env-filter",
-            "--commit-filter",
-            "--extcmd",
-        ) and ("rebase" in words or "filter-branch" in words or "difftool" in words):
+        if word in _FILTERS and "filter-branch" in words:
             return script(following[:1])
-        if word is not None and (
-            (word.startswith(("--exec=", "-x")) and "rebase" in words)
-            or (word.startswith(("--extcmd=", "-x")) and "difftool" in words)
-        ):
-            return Inner(scripts=[word.partition("=")[2] if word.startswith("--") else word[2:]])
+        option = _GIT_RUNS.match(word or "")
+        if option is not None and ("rebase" in words or "difftool" in words):
+            glued = option["long"] if option["long"] is not None else option["short"]
+            return Inner(scripts=[glued]) if glued else script(following[:1])
     return None
 
 

@@ -168,6 +168,22 @@ def test_submodules_whose_git_hears_of_no_environment_are_asked_about(repository
     assert call(bench, repository, "git log") == "allow"
 
 
+@pytest.mark.parametrize(
+    "command", ["git -C fake x", "cd fake && git x", "timeout 5 git -C fake x", "git -C fake x; ls"]
+)
+def test_no_rule_lets_a_folder_that_only_looks_like_a_repository_name_an_alias(
+    repository: Path, bench: Any, command: str
+) -> None:
+    rules = ("allow Bash(git:*)", "allow Bash(mv:*)")
+    (repository / "fake").mkdir()
+    run("init", "-q", "--bare", ".", cwd=repository / "fake")
+    add(repository, "[alias]\n x = !{evil}", "fake/config")
+    assert call(bench, repository, command, *rules) == "ask"
+    # One that is made by the line itself isn't there to be seen.
+    (repository / "fake").rename(repository / "hidden")
+    assert call(bench, repository, f"mv hidden fake && {command}", *rules) == "allow"
+
+
 def test_a_folder_that_only_looks_like_a_repository_has_no_say(repository: Path, bench: Any) -> None:
     fake = repository / "fake"
     fake.mkdir()
