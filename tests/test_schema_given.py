@@ -226,6 +226,17 @@ def test_plain_schemas_need_no_jsonschema() -> None:
     assert done.stdout.strip() == "ToolArgumentsError False"
 
 
+def test_a_plain_value_of_a_server_is_checked_without_the_library_that_takes_seconds_to_import() -> None:
+    code = (
+        "import sys\nfrom nbtoolkit.schema.given import bounded_check\n"
+        "check = bounded_check({'type': 'object', 'properties': {'n': {'type': 'integer'}}, 'required': ['n']})\n"
+        "print(check({'n': 1}), 'jsonschema' in sys.modules)\n"
+        "print(check({}).message)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "None False\n'n' is a required property\n"
+
+
 # ------------------------------------------------------------------------------------- the quick engine and jsonschema
 
 VALUES = st.recursive(

@@ -153,9 +153,13 @@ def bounded_check(schema: dict[str, Any]) -> Callable[[Any], Any]:
     """
     budget = [0]
     compiled: list[Validator] = []
+    quick = quick_validator(schema, schema)
 
     def check(value: Any) -> Any:
         try:
+            # The library is needed for its words alone then, and to import it takes seconds where Jupyter is installed.
+            if quick is not None and quick.isinstance_python(value, strict=True):
+                return None
             if not compiled:
                 compiled.append(_compile(schema, budget, trusted=False))
             budget[0] = _MAX_REFERENCES
