@@ -16,6 +16,7 @@ from nbtoolkit.permission.sensitive import DANGEROUS_DIRECTORIES, DANGEROUS_FILE
 from nbtoolkit.permission.shell_judge import judge_line
 from nbtoolkit.permission.subject import Match
 from nbtoolkit.tool.base import ToolBase
+from nbtoolkit.tool.content import goes_by
 from nbtoolkit.tool.process import Drawn, Ended, run_streaming
 from nbtoolkit.tool.progress import Reports
 from nbtoolkit.tool.result import ToolChunk
@@ -228,6 +229,8 @@ class Bash(ToolBase):
                     _report(piece, reports)
                 elif shown := output.add(piece):
                     yield ToolChunk(content=[TextBlock(id=block, text=shown)], is_last=False)
+                elif passing := goes_by(piece, output.size):
+                    yield ToolChunk(is_last=False, metadata=passing)
         finally:
             await process.aclose()
             reports.end()

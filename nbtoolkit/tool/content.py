@@ -29,7 +29,7 @@ from nbtoolkit.tool.result import ToolChunk, ToolResponse
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["KEPT", "MAX_PICTURES", "MAX_RESULT_CHARS", "clean", "cut", "plain_text", "to_blocks", "to_chunk"]
+__all__ = ["KEPT", "MAX_PICTURES", "MAX_RESULT_CHARS", "clean", "cut", "goes_by", "plain_text", "to_blocks", "to_chunk"]
 
 # About 5,000 tokens: what a model reads with care.
 MAX_RESULT_CHARS = 20_000
@@ -40,6 +40,8 @@ TABLE_COLUMNS = 20
 ARRAY_ITEMS = 60
 # A picture past this says more by its size than by its pixels.
 MAX_IMAGE_BYTES = 8_000_000
+# What a progress report says of the text that goes by.
+MESSAGE_CHARS = 200
 # More pictures of one result than these cost a model more than they tell.
 MAX_PICTURES = 20
 # A list of texts and pictures up to this long is given item by item.
@@ -141,6 +143,15 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "backslashreplace").decode()
     return text
+
+
+def goes_by(text: str, total: int) -> dict[str, Any]:
+    """The metadata of a chunk whose text is held back: its last line, for whoever looks on; empty where it has none.
+
+    ``total`` counts the stream's characters so far.
+    """
+    line = clean(text.strip().rpartition("\n")[2][:MESSAGE_CHARS])
+    return {"mcp_progress": {"progress": total, "total": None, "message": line}} if line else {}
 
 
 def _read(value: object) -> tuple[str, list[DataBlock]]:

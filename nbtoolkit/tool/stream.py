@@ -15,7 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import DataBlock, TextBlock, assembled
-from nbtoolkit.tool.content import KEPT, MAX_PICTURES, clean, to_blocks, to_chunk
+from nbtoolkit.tool.content import KEPT, MAX_PICTURES, clean, goes_by, to_blocks, to_chunk
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ __all__ = ["MAX_KEPT", "Breath", "Ended", "Gathered", "Puller", "bounded", "to_t
 MAX_KEPT = 20_000_000
 # What an item costs beside its characters.
 ITEM_COST = 50
-# What a progress report says of the text that goes by.
-MESSAGE_CHARS = 200
 # Seconds that a generator which never waits may keep the loop from everything else.
 BREATH = 0.01
 
@@ -139,6 +137,10 @@ class Gathered:
             for block in chunk.content:
                 self._add(block.text if isinstance(block, TextBlock) else block, content)
             changes["content"] = content
+            if not content and "mcp_progress" not in chunk.metadata:
+                text = next((block.text for block in reversed(chunk.content) if isinstance(block, TextBlock)), "")
+                if passing := goes_by(text, self._total):
+                    changes["metadata"] = {**chunk.metadata, **passing}
             if chunk.is_last:
                 # What was held back follows.
                 changes["is_last"] = False
@@ -216,8 +218,8 @@ class Gathered:
                 self._held.appendleft(first[over:])
 
     def _progress(self, item: object) -> dict[str, Any]:
-        line = item.strip().rpartition("\n")[2][:MESSAGE_CHARS] if isinstance(item, str) else ""
-        return {"mcp_progress": {"progress": self._total, "total": None, "message": clean(line) or None}}
+        passing = goes_by(item, self._total) if isinstance(item, str) else {}
+        return passing or {"mcp_progress": {"progress": self._total, "total": None, "message": None}}
 
 
 async def to_the_end(stream: AsyncGenerator[ToolChunk, None], gathered: Gathered) -> AsyncGenerator[ToolChunk, None]:

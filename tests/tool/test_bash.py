@@ -149,6 +149,14 @@ def test_a_long_output_keeps_its_head_and_tail_and_says_what_is_missing() -> Non
     assert len(response.text) < HEAD + TAIL + 200
 
 
+def test_what_goes_by_behind_the_head_is_reported_while_the_command_runs() -> None:
+    async def said() -> list[str]:
+        chunks = await stream("yes | head -c 30000; sleep 0.3; echo one; sleep 0.3; echo two")
+        return [chunk.metadata["mcp_progress"]["message"] async for chunk in chunks if "mcp_progress" in chunk.metadata]
+
+    assert asyncio.run(said())[-2:] == ["one", "two"]
+
+
 @pytest.mark.parametrize("trap", ["", "trap '' TERM INT HUP; "])
 def test_a_timeout_ends_the_whole_group_also_one_that_ignores_sigterm(tmp_path: Path, trap: str) -> None:
     pid = tmp_path / "pid"

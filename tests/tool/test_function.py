@@ -159,6 +159,23 @@ def test_past_the_head_chunks_report_progress_which_the_response_does_not_keep()
     assert response.metadata == {}
 
 
+def test_past_the_head_chunks_that_the_function_made_report_what_goes_by_too() -> None:
+    def pieces() -> Iterator[ToolChunk]:
+        for i in range(10):
+            yield ToolChunk.of("x" * 43 + f"\nline {i}\n")
+            yield ToolChunk(metadata={"mcp_progress": {"progress": i, "total": 10, "message": "own"}})
+
+    async def collected() -> list[Any]:
+        tool = FunctionTool(pieces, max_result_chars=100)
+        return [each async for each in toolkit_of(tool).call("pieces")]
+
+    *chunks, response = run(collected())
+    said = [chunk.metadata["mcp_progress"]["message"] for chunk in chunks if chunk.metadata]
+    assert [each for each in said if each != "own"] == [f"line {i}" for i in range(2, 10)]
+    assert said.count("own") == 10
+    assert response.metadata == {}
+
+
 def test_what_was_held_back_stands_before_the_error_that_ends_a_stream() -> None:
     def pieces() -> Iterator[str]:
         yield "x" * 90
