@@ -166,6 +166,8 @@ def scan(spec: Spec, args: Sequence[Argument]) -> Scan | None:
     return result
 
 
+# The readers that go into folders.
+_GO_DOWN = frozenset({"grep", "egrep", "fgrep", "rg", "diff"})
 # Options whose value names what is left out.
 _LEAVES_OUT = frozenset({"--exclude", "--exclude-dir", "-I", "--ignore", "--hide", "-x", "-T", "--type-not"})
 _GLOBS = frozenset({"-g", "--glob", "--iglob"})
@@ -302,6 +304,9 @@ def by_operands(spec: Spec, found: Scan, name: str = "") -> Reading | None:
 
 def _goes_down(result: Reading, found: Scan, name: str) -> bool:
     """Note whether and how a reader goes into folders; False where that can't be known."""
+    if name not in _GO_DOWN:
+        # sort's -r is an order.
+        return True
     follows = any(flag in found.flags for flag in ("-R", "--dereference-recursive")) or (
         name == "diff" and "--no-dereference" not in found.flags
     )

@@ -24,7 +24,9 @@ _SED = re.compile(
     |y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)\s*(?:;|\n|\Z))+\s*\Z""",
     re.VERBOSE,
 )
-_JQ_UNSAFE = re.compile(r"\benv\b|\$ENV|\binput_filename\b|\bimport\b|\binclude\b|\$__prog|\bget_search_list\b")
+_JQ_UNSAFE = re.compile(
+    r"(?<!\.)\benv\b|\.\.env\b|\$ENV|\binput_filename\b|\bimport\b|\binclude\b|\$__prog|\bget_search_list\b"
+)
 
 
 def sed_reading(args: Sequence[Argument]) -> Reading | None:
@@ -114,4 +116,5 @@ def jq_reading(args: Sequence[Argument]) -> Reading | None:
     program = found.operands[0].static
     if program is None or _JQ_UNSAFE.search(program):
         return None
-    return Reading(paths=[(each, "read") for each in (*found.operands[1:], *files)])
+    # The filter names keys: .env is one, too.
+    return Reading(paths=[(each, "read") for each in (*found.operands[1:], *files)], left_out=found.operands[:1])

@@ -31,6 +31,8 @@ MAX_NAMED = 400
 
 _DEVICES = re.compile(r"/dev/(?:null|stdin|stdout|stderr|tty|zero|random|urandom|full|fd/\d+)\Z")
 _PIECES = re.compile(r"[=:,@]")
+# Short options in one word, the last of them with a path: -uo.bashrc.
+_JOINED = re.compile(r"-[a-zA-Z]{2,}?(?=[./~]|nbtoolkit\.)")
 _TOKENS = re.compile(r"[\w.~/-]{4,}")
 # A look that costs little: only what could be sensitive by its name, or exists, is resolved.
 _HINT = re.compile(
@@ -399,6 +401,9 @@ def _pieces(text: str, *, code: bool) -> list[str]:
         pieces += [each for each in _TOKENS.findall(text) if _HINT.search(each)][:64]
     if text[:1] == "-" and text[:2] != "--":
         pieces.append(text[2:])
+        joined = _JOINED.match(text)
+        if joined is not None:
+            pieces.append(text[joined.end() :])
     if _PIECES.search(text):
         pieces += _PIECES.split(text)
     return pieces
