@@ -113,11 +113,15 @@ class Tokens:
     def _load(self) -> dict[str, Any]:
         if self._here is not None:
             return self._here
-        text = _from_keyring(lambda ring: ring.get_password(SERVICE, self.key))
         try:
-            # Also where a keyring was locked when they were stored, or has come since.
-            held = json.loads(text or ("{}" if self.file is None else self.file.read_text("utf-8")))
-        except (OSError, ValueError, RecursionError):
+            # It is there only where the keyring didn't take what was stored last, so what the keyring has is older.
+            text = None if self.file is None else self.file.read_text("utf-8")
+        except (OSError, ValueError):
+            text = None
+        text = text or _from_keyring(lambda ring: ring.get_password(SERVICE, self.key))
+        try:
+            held = json.loads(text or "{}")
+        except (ValueError, RecursionError):
             return {}
         return held if isinstance(held, dict) else {}
 
@@ -132,7 +136,7 @@ class Tokens:
             return True
 
         if _from_keyring(keep):
-            # The file of a time without a keyring is older now.
+            # The file of a time without a keyring, or when it was locked, is older now.
             with contextlib.suppress(OSError):
                 if self.file is not None:
                     self.file.unlink(missing_ok=True)
@@ -174,14 +178,13 @@ def _from_keyring(use: Callable[[Any], T]) -> T | None:
     try:
         import keyring
         from keyring.backends import fail, null
-        from keyring.errors import KeyringError
     except ImportError:
         return None
-    ring = keyring.get_keyring()
-    if isinstance(ring, fail.Keyring | null.Keyring):
-        return None
     try:
-        return use(ring)
-    except KeyringError:
-        logger.warning("the system's keyring can't be used; tokens are kept in %s", _folder())
+        ring = keyring.get_keyring()
+        return None if isinstance(ring, fail.Keyring | null.Keyring) else use(ring)
+    except Exception as fault:  # noqa: BLE001 - Windows' has errors of its own, such as for tokens longer than it takes
+        logger.warning(
+            "the system's keyring can't be used (%s); tokens are kept in %s", type(fault).__name__, _folder()
+        )
         return None

@@ -396,3 +396,28 @@ def test_a_locked_keyring_leaves_the_file_and_an_unlocked_one_takes_over(ring: R
     ring.locked = False
     asyncio.run(later())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_tokens_that_a_keyring_does_not_take_lie_in_the_file_and_its_older_ones_count_no_more(
+    ring: Ring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def keep(token: str) -> None:
+        await Tokens("https://a.example/mcp", tmp_path).set_tokens(OAuthToken(access_token=token, token_type="Bearer"))
+
+    async def held() -> Any:
+        return await Tokens("https://a.example/mcp", tmp_path).get_tokens()
+
+    def refuse(*_: str) -> None:
+        # As Windows' does, whose errors aren't the keyring's.
+        raise OSError(1783, "The stub received bad data")
+
+    asyncio.run(keep("old"))
+    with monkeypatch.context() as windows:
+        windows.setattr(ring, "set_password", refuse)
+        asyncio.run(keep("long" * 1000))
+        assert asyncio.run(held()).access_token == "long" * 1000
+        Tokens("https://a.example/mcp", tmp_path).forget()
+        assert asyncio.run(held()) is None
+    asyncio.run(keep("new"))
+    assert list(tmp_path.iterdir()) == []
+    assert asyncio.run(held()).access_token == "new"
