@@ -242,13 +242,15 @@ class Session:
         client = self._open_client()
         items: list[Any] = []
         cursor: str | None = None
+        led_to: set[str] = set()
         for _ in range(PAGE_LIMIT):
             async with asyncio.timeout(REQUEST_SECONDS):
                 page = await getattr(client, method)(cursor=cursor)
             items.extend(getattr(page, field))
             following = page.next_cursor
-            if following is None or following == cursor:
+            if following is None or following in led_to:
                 return items
+            led_to.add(following)
             cursor = following
         return items
 

@@ -72,6 +72,15 @@ def test_every_page_is_listed_and_kept() -> None:
     asyncio.run(scenario())
 
 
+def test_pages_that_lead_in_a_circle_are_read_once() -> None:
+    async def scenario() -> None:
+        async with attached("--circle", "--page", "3") as client:
+            assert len(await client.list_tools()) == 8
+            assert json.loads(said(await use(client, "counts")))["tools/list"] == 3
+
+    asyncio.run(scenario())
+
+
 def test_a_changed_list_is_read_again_and_a_changed_definition_has_another_hash() -> None:
     async def scenario() -> None:
         async with attached() as client:

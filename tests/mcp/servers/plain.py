@@ -26,6 +26,7 @@ parser.add_argument("--tools", type=int, default=0, help="so many tools more")
 parser.add_argument("--changing", action="store_true", help="tell of a change whenever the tools are asked for")
 parser.add_argument("--change-soon", action="store_true", help="change a tool shortly after the tools were first given")
 parser.add_argument("--page", type=int, default=1000)
+parser.add_argument("--circle", action="store_true", help="the last page leads to the second")
 parser.add_argument("--pids", default="", help="append the pids of all that is started to this file")
 parser.add_argument("--effects", default="", help="append what a call has as its key to this file, as its effect")
 options = parser.parse_args()
@@ -159,6 +160,8 @@ def serve(message: dict[str, Any]) -> None:
         page: dict[str, Any] = {"tools": tools[start:end]}
         if end < len(tools):
             page["nextCursor"] = str(end)
+        elif options.circle:
+            page["nextCursor"] = str(options.page)
         if options.changing:
             send(method="notifications/tools/list_changed")
         send(id=request, result=page)
