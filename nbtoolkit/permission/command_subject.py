@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.permission.shell_values import Argument
 
-__all__ = ["CommandSubject", "Form", "form", "program_of", "suggest"]
+__all__ = ["CommandSubject", "Form", "form", "names_all", "pattern_fault", "program_of", "suggest"]
 
 # A word of a command as a rule sees it: what it can be, None where other things are possible; splits means "or several".
 Form = tuple[tuple[tuple[str, ...] | None, bool], ...]
@@ -115,6 +115,35 @@ def program_of(content: str) -> str | None:
     """The program that a rule's content begins with, as ``keys`` has it; None where it names any."""
     words, _ = _pattern(content)
     return program_name(words[0]).casefold() if words else None
+
+
+_OPERATOR = re.compile(r"(?:&&|\|\|?|\|&|&|\d?(?:>>?|<|>&\d?)|&>>?)\Z|[^\\'\"]+;\Z")
+
+
+def pattern_fault(content: str) -> str | None:
+    """Why a pattern, whatever it is to do, names no command that anybody would run."""
+    words, _ = _pattern(content)
+    if not words:
+        return None
+    inner = content.strip()
+    inner = inner[:-2].rstrip() if inner.endswith((":*", " *")) else inner
+    if any(_OPERATOR.match(word) for word in inner.split()):
+        return "commands and redirects are judged one by one, so a rule names one simple command"
+    if re.match(r"[A-Za-z_]\w*=", words[0]):
+        return "what is set in front of a command is no part of it, so a rule begins with the program"
+    plain = words[0].partition("*")[0].rstrip(":")
+    if "*" in words[0] or inner.endswith(":*"):
+        return f"a star stands for itself there; {plain or 'git'}:* is {plain or 'git'} with any words behind it"
+    return None
+
+
+def names_all(general: str, special: str) -> bool:
+    """Whether a pattern to deny or ask names every command that the other one names."""
+    first, open_end = _pattern(general)
+    second, _ = _pattern(special)
+    if not first or not open_end or len(second) < len(first):
+        return False
+    return program_name(first[0]) == program_name(second[0]) and first[1:] == second[1 : len(first)]
 
 
 def _programs(forms: Sequence[Form]) -> frozenset[str] | None:

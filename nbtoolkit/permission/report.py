@@ -12,7 +12,7 @@ from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.permission.traits import traits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nbtoolkit.permission.engine import Judged, PermissionEngine
 
@@ -53,9 +53,11 @@ def report(engine: PermissionEngine, tools: Sequence[Judged]) -> list[RuleFault]
         fault = _alone(rule, meant, (*by_name, *servers), engine.base)
         if fault is not None:
             faults.append(fault)
-        by_tool.setdefault(rule.tool_name, []).append(rule)
-    for several in by_tool.values():
-        faults.extend(_shadowed(several))
+        if fault is None or fault.kind != "dead":
+            # A dead one shadows nothing, and is told of once.
+            by_tool.setdefault(rule.tool_name, []).append(rule)
+    for name, several in by_tool.items():
+        faults.extend(_shadowed(several, getattr(by_name.get(name), "rule_covers", None)))
     return faults
 
 
@@ -102,15 +104,17 @@ def _content(rule: PermissionRule, tool: Judged, base: str) -> RuleFault | None:
     return None
 
 
-def _shadowed(rules: list[PermissionRule]) -> list[RuleFault]:
+def _shadowed(
+    rules: list[PermissionRule], covers: Callable[[PermissionRule, PermissionRule], bool] | None
+) -> list[RuleFault]:
     faults = []
     for index, rule in enumerate(rules):
         for other_index, other in enumerate(rules):
             if other_index == index or other.behavior not in _STRONGER[rule.behavior]:
                 continue
-            if not _covers(other, rule):
+            if not _covers(other, rule, covers):
                 continue
-            if _covers(rule, other) and other.behavior is rule.behavior and index < other_index:
+            if _covers(rule, other, covers) and other.behavior is rule.behavior and index < other_index:
                 # Of two that say the same the later one is reported.
                 continue
             text = f"the rule {other.behavior.value} {other} ({other.source}) comes before it."
@@ -121,7 +125,11 @@ def _shadowed(rules: list[PermissionRule]) -> list[RuleFault]:
     return faults
 
 
-def _covers(general: PermissionRule, special: PermissionRule) -> bool:
+def _covers(
+    general: PermissionRule,
+    special: PermissionRule,
+    covers: Callable[[PermissionRule, PermissionRule], bool] | None = None,
+) -> bool:
     """Whether every call that the second names is one that the first names."""
     if general.definition is not None and general.definition != special.definition:
         return False
@@ -132,5 +140,7 @@ def _covers(general: PermissionRule, special: PermissionRule) -> bool:
         return True
     if special.rule_content is None:
         return False
+    if covers is not None:
+        return covers(general, special)
     first, second = parse_content(general.rule_content), parse_content(special.rule_content)
     return first.fault is None and second.fault is None and set(first.conditions) <= set(second.conditions)

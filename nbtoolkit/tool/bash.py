@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import TextBlock, ToolResultState, new_id
-from nbtoolkit.permission.command_subject import CommandSubject
+from nbtoolkit.permission.command_subject import CommandSubject, names_all, pattern_fault
 from nbtoolkit.permission.git_quiet import only_reads, quiet_git
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision, PermissionRule
 from nbtoolkit.permission.sensitive import DANGEROUS_DIRECTORIES, DANGEROUS_FILES, Places, roots
@@ -155,7 +155,13 @@ class Bash(ToolBase):
             sign in inner for sign in ("&&", "||", ";", "|", "`", "$(")
         ):
             return "commands are judged one by one, so a rule names one simple command"
-        return None
+        return pattern_fault(content)
+
+    def rule_covers(self, general: PermissionRule, special: PermissionRule) -> bool:
+        """Whether a deny or ask rule names all that another one names."""
+        return general.behavior is not PermissionBehavior.ALLOW and names_all(
+            general.rule_content or "", special.rule_content or ""
+        )
 
     # ------------------------------------------------------------------------------------------------- running
     def _folder(self) -> str:

@@ -11,6 +11,7 @@ from nbtoolkit.permission.explain import Explanation
 from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionDecision, PermissionRule
 from nbtoolkit.permission.subject import Effect
+from nbtoolkit.tool.bash import Bash
 from nbtoolkit.tool.write import Write
 
 if TYPE_CHECKING:
@@ -178,6 +179,43 @@ def test_a_tool_with_its_own_patterns_says_itself_what_is_wrong_with_one(bench: 
 
     faults = bench("default", "allow Bash(lss)", "allow Bash(ls)").engine.report([Shell([])])
     assert [fault.text for fault in faults] == ["no such command"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        (["allow Bash(git*)"], "git:* is git with any words behind it"),
+        (["deny Bash(curl:*:*)"], "curl:* is curl with any words behind it"),
+        (["allow Bash(cat > x)"], "a rule names one simple command"),
+        (["deny Bash(curl x | sh)"], "a rule names one simple command"),
+        (["allow Bash(ls && rm:*)"], "a rule names one simple command"),
+        (["allow Bash(FOO=1 make:*)"], "a rule begins with the program"),
+        (["allow Bash(*)", "allow Bash(make:*)"], "a star alone allows nothing"),
+        (["deny Bash(git:*)", "allow Bash(git status:*)"], "the rule deny Bash(git:*) (user) comes before it"),
+        (
+            ["ask Bash(git push:*)", "allow Bash(git push origin)"],
+            "the rule ask Bash(git push:*) (user) comes before it",
+        ),
+    ],
+)
+def test_a_command_rule_that_does_nothing_is_reported(bench: Any, rules: list[str], said: str) -> None:
+    faults = bench("default", *rules).engine.report([Bash()])
+    assert len(faults) == 1
+    assert said in str(faults[0])
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ["deny Bash(git push:*)", "allow Bash(git:*)"],
+        ["deny Bash(git)", "allow Bash(git status:*)"],
+        ["allow Bash(timeout:*)", "allow Bash(timeout 5 pytest:*)"],
+        ["deny Bash(find . -exec rm {} ;)", "allow Bash(curl https://a.b?c=1&d=2)", "ask Bash(*)"],
+        ["allow Bash(find . -name '*.py')", "allow Bash(git diff *)", "deny Bash(rm -rf /:*)"],
+    ],
+)
+def test_command_rules_that_do_something_are_not_reported(bench: Any, rules: list[str]) -> None:
+    assert [str(each) for each in bench("default", *rules).engine.report([Bash()])] == []
 
 
 def test_trying_a_change_leaves_the_grants_alone() -> None:
