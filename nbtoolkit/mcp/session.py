@@ -49,6 +49,8 @@ CLOSE_SECONDS = 6.0
 FAULT_CHARS = 300
 # The SDK's words for an HTTP answer that is no message: those of the answer itself say more.
 NO_WORDS = "Server returned an error response"
+# And for an answer that stopped before it came.
+LOST_WORDS = ("SSE stream ended", "SSE stream failed")
 # A paginator that never ends must not hang a list.
 PAGE_LIMIT = 10_000
 
@@ -285,6 +287,7 @@ class Session:
             heard(progress, total, message)
 
         from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED
 
         try:
             return await client.call_tool(name, arguments, progress_callback=progress)
@@ -292,6 +295,11 @@ class Session:
             if error.message == NO_WORDS and (told := refusal(self)):
                 # Such as a token that was revoked since.
                 raise MCPError(error.code, told) from None
+            if error.code == CONNECTION_CLOSED and error.message.startswith(LOST_WORDS):
+                raise MCPConnectionError(
+                    f"The MCP server {self.name!r} ended the stream, or died, before its answer came, so whether the call "
+                    "was carried out isn't known. The next call connects again where need be."
+                ) from error
             raise
 
     async def subscribe(self, uri: str, *, subscribe: bool) -> None:

@@ -405,3 +405,29 @@ def test_calls_that_wait_do_not_hold_up_others(web: Web) -> None:
         await made.close()
 
     asyncio.run(scenario())
+
+
+def test_a_stream_that_ends_before_the_answer_is_no_refusal() -> None:
+    inner = build().streamable_http_app()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        first = await receive() if scope["type"] == "http" else None
+        if first is not None and b'"tools/call"' in first.get("body", b""):
+            await answering(200, b"", "text/event-stream")(scope, receive, send)
+            return
+        waiting = [] if first is None else [first]
+
+        async def reading() -> Any:
+            return waiting.pop() if waiting else await receive()
+
+        await inner(scope, reading, send)
+
+    async def scenario(made: MCPClient) -> None:
+        await made.connect()
+        lost = await use(made, "echo", text="hi")
+        await made.close()
+        assert lost.state is ToolResultState.ERROR
+        assert "before its answer came, so whether the call was carried out isn't known" in said(lost)
+
+    with serving(app) as web:
+        asyncio.run(scenario(client(web)))
