@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.pattern import absolute, path_pattern
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
-from nbtoolkit.permission.sensitive import inside, protected, resolve, system_folder
+from nbtoolkit.permission.sensitive import inside, protected, resolve, runs_by_name, system_folder
 from nbtoolkit.permission.subject import Effect, Match, Subject
 
 if TYPE_CHECKING:
@@ -114,11 +114,13 @@ def path_subject(
     is_inside = all(inside(each, folders) for each in resolved)
     itself = strictly and is_inside and any(each in folders for each in resolved)
     is_inside = is_inside and not itself
+    runs = False
     if access == "write":
         # A link or a file that is one name of several lies inside by its name; where it leads counts too.
         lexical = [os.path.join(os.path.realpath(os.path.dirname(each)), os.path.basename(each)) for _, each in pairs]  # noqa: PTH118, PTH119, PTH120
         is_inside = is_inside and all(inside(each, folders) for each in lexical)
-        effect = Effect.EDIT if is_inside else Effect.OTHER
+        runs = is_inside and any(runs_by_name(each) for each in (*paths, *lexical))
+        effect = Effect.EDIT if is_inside and not runs else Effect.OTHER
     else:
         effect = Effect.READ if is_inside else Effect.READ_OUTSIDE
     own = any(protected(each) for each in paths)
@@ -128,6 +130,8 @@ def path_subject(
     why = None
     if not is_inside:
         why = f"{text or path} is {'a working directory itself' if itself else 'outside the working directories'}"
+    elif runs:
+        why = f"what lies in {text or path} runs by its name"
     return PathSubject(
         kind=access,
         text=text or path,

@@ -43,6 +43,7 @@ __all__ = [
     "protected",
     "resolve",
     "roots",
+    "runs_by_name",
     "system_folder",
 ]
 
@@ -129,6 +130,20 @@ def system_folder(path: str) -> bool:
     return (
         path in _SYSTEM or path in (home, home.rstrip("/")) or home.startswith(path.rstrip("/") + "/") or _is_home(path)
     )
+
+
+def runs_by_name(path: str) -> bool:
+    """Whether a path lies in a folder of PATH, is one or holds one: what is put there becomes what a command runs."""
+    return any(
+        path.rpartition("/")[0] == each or each == path or each.startswith(f"{path}/")
+        for each in _program_folders(os.environ.get("PATH", ""))
+    )
+
+
+@lru_cache(maxsize=16)
+def _program_folders(path: str) -> tuple[str, ...]:
+    folders = [each.rstrip("/") for each in path.split(os.pathsep) if each.startswith("/")]
+    return tuple(dict.fromkeys([*folders, *map(os.path.realpath, folders)]))
 
 
 def _is_home(path: str) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nbtoolkit.permission.rule import AdditionalWorkingDirectory, PermissionContext
 from nbtoolkit.permission.sensitive import Places, inside, protect, roots, system_folder
+from nbtoolkit.tool.bash import Bash
+from nbtoolkit.tool.write import Write
 
 
 @pytest.mark.parametrize(
@@ -141,3 +145,37 @@ def test_inside_means_below_and_not_beside() -> None:
     assert inside("/a", ["/a"])
     assert not inside("/ab", ["/a"])
     assert inside("/x", ["/"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp tool .venv/bin/ls; ls",
+        "cp tool .venv/bin/; ls",
+        "mv tool .venv/bin/head",
+        "mv other .venv",
+        "cp -rT other .venv",
+        "touch bin/cat",
+        "sed -i s/a/b/ .venv/bin/ls",
+    ],
+)
+def test_accepting_edits_lets_nothing_become_what_a_command_runs(
+    project: Path, bench: Any, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for folder in (".venv/bin", "other/bin"):
+        (project / folder).mkdir(parents=True)
+    for name in ("tool", ".venv/bin/ls", "other/bin/ls"):
+        (project / name).touch()
+    (project / "bin").symlink_to(".venv/bin")
+    (project / ".venv" / "pyvenv.cfg").touch()
+    monkeypatch.setenv("PATH", f"{project}/.venv/bin:{os.environ['PATH']}")
+    assert bench("accept_edits").verdict(Bash(), command=command) == "ask"
+    assert bench("dont_ask").verdict(Bash(), command=command) == "deny"
+    assert (
+        bench("accept_edits", "allow Bash(cp:*)", "allow Bash(mv:*)").verdict(Bash(), command="touch tool") == "allow"
+    )
+    for mode, verdict in (("accept_edits", "ask"), ("dont_ask", "deny"), ("bypass", "allow")):
+        found = bench(mode).verdict(Write(), file_path=".venv/bin/ls", content="x")
+        assert found == verdict
+    assert bench("accept_edits").verdict(Write(), file_path=".venv/notes.txt", content="x") == "allow"
+    assert bench("accept_edits", "allow Write(.venv/**)").verdict(Write(), file_path="bin/x", content="x") == "allow"
