@@ -251,6 +251,8 @@ class Interaction:
             question.cancel()
             if call is not None:
                 call.questions.discard(question)
+            if call is not None and call in self._calls:
+                # One that has ended has no clock any more.
                 call.start_clock()
 
     def auth(self, server: str, url: str) -> httpx2.Auth | None:

@@ -119,7 +119,10 @@ def test_the_time_of_a_call_stands_still_while_a_person_thinks() -> None:
     asyncio.run(scenario())
 
 
-def test_a_call_that_is_cancelled_takes_its_question_with_it() -> None:
+@pytest.mark.parametrize("limit", [None, 60.0])
+def test_a_call_that_is_cancelled_takes_its_question_with_it(
+    limit: float | None, caplog: pytest.LogCaptureFixture
+) -> None:
     ended: list[str] = []
     begun = threading.Event()
 
@@ -133,7 +136,7 @@ def test_a_call_that_is_cancelled_takes_its_question_with_it() -> None:
         return {}
 
     async def scenario() -> None:
-        async with attached(elicitation_handler=handler) as client:
+        async with attached(elicitation_handler=handler, execution_timeout=limit) as client:
             call = asyncio.ensure_future(use(client, "ask", schema=FORM))
             await until(begun.is_set, "the question")
             call.cancel()
@@ -141,6 +144,7 @@ def test_a_call_that_is_cancelled_takes_its_question_with_it() -> None:
             await until(lambda: ended == ["cancelled"], "the end of the question")
 
     asyncio.run(scenario())
+    assert [record.getMessage() for record in caplog.records if record.name == "nbtoolkit.mcp"] == []
 
 
 class Notebook:
