@@ -14,7 +14,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
-from nbtoolkit.exception import AgentOrientedException, CassetteError, DeveloperOrientedException
+from nbtoolkit.exception import (
+    AgentOrientedException,
+    CassetteError,
+    DeveloperOrientedException,
+    ToolInterruptedError,
+)
 from nbtoolkit.message import TextBlock, ToolCallBlock, ToolCallState, ToolResultState, new_id, now
 from nbtoolkit.schema.arguments import copied
 from nbtoolkit.schema.repair import parse_arguments
@@ -321,11 +326,11 @@ class ToolCall:
         __tracebackhide__ = True
         if isinstance(error, RefusedCall):
             chunk = error.chunk
-        elif isinstance(error, AgentOrientedException):
-            chunk = ToolChunk.of(_below(response, str(error)), ToolResultState.ERROR)
         elif isinstance(error, KeyboardInterrupt | GeneratorExit) or self._is_cancelled(error):
             text = _below(response, "The call was interrupted before it ended.")
             chunk = ToolChunk.of(text, ToolResultState.INTERRUPTED)
+        elif isinstance(error, AgentOrientedException):
+            chunk = ToolChunk.of(_below(response, str(error)), ToolResultState.ERROR)
         else:
             chunk = ToolChunk.of(_below(response, clean(cut(own_lines(error)))), ToolResultState.ERROR)
         response.append_chunk(chunk)
@@ -347,6 +352,9 @@ class ToolCall:
 
     def _is_cancelled(self, error: BaseException) -> bool:
         """Whether somebody stopped the call; a tool may also trip over a task of its own that it cancelled."""
+        if isinstance(error, ToolInterruptedError):
+            # A function that ends by its next report.
+            return self._stopped
         asked = self._stopped or self._task is None or self._task.cancelling() > 0 or isinstance(error, Interrupted)
         return isinstance(error, asyncio.CancelledError) and asked
 

@@ -23,7 +23,7 @@ from nbtoolkit.permission.scripted import PlannedApprover
 from nbtoolkit.tool import report_progress
 from nbtoolkit.tool.elsewhere import TRIES
 from nbtoolkit.tool.function import FunctionTool
-from nbtoolkit.tool.progress import Progress, observers
+from nbtoolkit.tool.progress import Progress, current_call, observers
 from nbtoolkit.tool.toolkit import Toolkit
 from tests.tool import workers
 from tests.tool.test_executors import START, until
@@ -165,6 +165,37 @@ def test_a_thread_reports_and_ends_at_its_next_report_when_its_call_was_stopped(
         assert ended.wait(START)
     assert reports[0].progress == 1
     assert reports[-1].ended
+
+
+@pytest.mark.parametrize("generator", [False, True])
+def test_a_function_that_holds_the_loop_is_interrupted_at_its_next_report_and_nobody_else_is(generator: bool) -> None:
+    def work() -> None:
+        # Stop is pressed in another thread: this one is busy.
+        press = threading.Thread(target=current_call.get().cancel)
+        press.start()
+        press.join()
+        report_progress(1, 2)
+
+    def long() -> None:
+        """Work."""
+        work()
+
+    def long_out() -> Any:
+        """Work."""
+        yield "begun\n"
+        work()
+
+    toolkit = Toolkit(tools=[FunctionTool(long_out if generator else long, name="work")])
+    toolkit.mode = "bypass"
+
+    async def main() -> ToolResponse:
+        response = await toolkit.call("work")
+        await asyncio.sleep(0)
+        return response
+
+    response = asyncio.run(main())
+    assert response.state is ToolResultState.INTERRUPTED
+    assert response.text.endswith("The call was interrupted before it ended.")
 
 
 # ------------------------------------------------------------------------------------------------- a pool of processes
