@@ -17,6 +17,7 @@ from nbtoolkit.permission.git_settings import git_runs
 from nbtoolkit.permission.handed_on import by_xargs
 from nbtoolkit.permission.modes import READS
 from nbtoolkit.permission.own_files import OWN_FILE
+from nbtoolkit.permission.path_subject import PathSubject
 from nbtoolkit.permission.programs import CODE, RUNNERS_OF_ANYTHING, family, program_name
 from nbtoolkit.permission.readonly import BELOW, reading
 from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
@@ -28,12 +29,13 @@ from nbtoolkit.permission.shell_place import MOVERS, TRICKS, Wanderer
 from nbtoolkit.permission.shell_values import Argument, Value, Variables, changes_what_runs, expand_files
 from nbtoolkit.permission.subject import Effect, Subject
 from nbtoolkit.permission.sweeps import Sweep, sweeps
+from nbtoolkit.permission.trees import is_odd
 from nbtoolkit.permission.wrappers import allowed_form, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nbtoolkit.permission.path_subject import PathSubject
+    from nbtoolkit.permission.readonly import Reading
     from nbtoolkit.permission.sensitive import Places
     from nbtoolkit.permission.shell import ShellLine, SimpleCommand
 
@@ -81,6 +83,7 @@ class _Judge(EffectJudge, Wanderer):
         self.tangled = False
         self.runs_code = False
         self.answered: list[tuple[int, int]] = []
+        self.fed: list[int] = []
         self.background = any(command.joined == "&" for command in line.commands)
 
     # ------------------------------------------------------------------------------------------------ the line
@@ -131,12 +134,26 @@ class _Judge(EffectJudge, Wanderer):
             )
         for command in line.commands:
             self.command(command)
+        self.odd_names()
         self.secrets()
         self.texts()
         self.elements()
         if not self.subjects:
             # A comment, or nothing.
             self.subjects.append(CommandSubject(kind="command", text=line.source, effect=Effect.READ))
+
+    def odd_names(self) -> None:
+        """Names that the line itself makes, and that would become other words in its pipes to xargs."""
+        if not self.fed:
+            return
+        edits = [each for each in self.subjects if each.effect is Effect.EDIT]
+        moves = any(each.words and each.words[0].static in ("cp", "mv") for each in self.line.commands)
+        paths = [path for each in edits if isinstance(each, PathSubject) for path in each.paths]
+        names = [path.removeprefix(folder) for path in paths for folder in self.folders if path.startswith(folder)]
+        if (edits and moves) or any(is_odd(part) for name in names for part in name.split("/")):
+            for at in self.fed:
+                why = "which files it reads isn't known until it runs"
+                self.subjects[at] = replace(self.subjects[at], effect=Effect.OTHER, why=why)
 
     def secrets(self) -> None:
         """A question about each secret that a line shows or keeps, unless a command that asks by itself is given it."""
@@ -263,7 +280,7 @@ class _Judge(EffectJudge, Wanderer):
         reach = max(0, reached[0] - (len(args) - len(seen))) if plain else 0
         read = reading(seen) if plain and (seen[0].static or "") not in self.line.functions else None
         if read is None and plain and seen[0].static == "xargs" and "xargs" not in self.line.functions:
-            read = by_xargs(seen[1:], self.fed_by(command, cwds))
+            read = self.by_pipe(command, seen, cwds)
         if read is not None and read.edits and seen[0].static == "sed" and any(each.splits for each in seen):
             read = None
         effect = Effect.OTHER
@@ -317,6 +334,13 @@ class _Judge(EffectJudge, Wanderer):
             self.move(seen, cwds, certain=command.joined in ("", ";") and not command.conditional)
         elif program in MOVERS:
             self.moved(())
+
+    def by_pipe(self, command: SimpleCommand, seen: Sequence[Argument], cwds: tuple[str, ...]) -> Reading | None:
+        """What xargs reads with what the pipe gives it."""
+        read = by_xargs(seen[1:], self.fed_by(command, cwds))
+        if read is not None:
+            self.fed.append(len(self.subjects))
+        return read
 
     def searched(self, places: Sequence[Argument], at: int, cwds: tuple[str, ...]) -> list[PathSubject]:
         """The places below which a search goes through what is sensitive."""
