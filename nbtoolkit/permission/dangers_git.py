@@ -44,6 +44,8 @@ _OPTIONS: dict[str, tuple[str, str, str]] = {
     "send-pack": ("", "", _REACHING),
     "grep": ("O", "efABCm", "open-files-in-pager"),
     "instaweb": ("db", "pm", "httpd browser module-path"),
+    # A patch writes hooks with it.
+    "apply": ("", "pC", "unsafe-paths"),
     "svn": ("", "", "authors-prog"),
 }
 
