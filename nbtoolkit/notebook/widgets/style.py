@@ -79,7 +79,7 @@ _TABLE = """
 .nbtk table.nbtk-t>tbody>tr:nth-child(n){background:none}
 .nbtk table.dataframe{border-collapse:collapse;font-size:var(--jp-ui-font-size1,13px);margin:4px 0;border:0}
 .nbtk table.dataframe :is(td,th){padding:2px 10px;text-align:right;border:0;color:inherit;font-weight:400;background:none}
-.nbtk table.dataframe thead th{color:var(--nbtk-soft)}
+.nbtk table.dataframe thead th{color:var(--nbtk-soft);white-space:nowrap}
 .nbtk table.dataframe tr:nth-child(n){background:none}
 .nbtk .nbtk-wide{overflow-x:auto;contain:inline-size}
 .nbtk .nbtk-parts{display:grid;grid-template-columns:auto minmax(0,max-content) minmax(190px,1fr);column-gap:8px;
