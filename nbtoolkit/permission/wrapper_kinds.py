@@ -131,7 +131,18 @@ def _find(rest: Sequence[Argument]) -> Inner | None:
                 appended(inner, command, "{}")
             at = stop
         at += 1
+    if not inner.commands and _may_run(rest):
+        # No rule for find alone names what it would run.
+        inner.loose = True
+        return inner
     return inner if inner.commands or inner.doubt else None
+
+
+def _may_run(rest: Sequence[Argument]) -> bool:
+    """Whether words that aren't known may bring find a command: several at once, or the option before one."""
+    unknown = [at for at, each in enumerate(rest) if not each.known]
+    ends = [at for at, each in enumerate(rest) if each.static in (";", "+")]
+    return any(rest[at].splits for at in unknown) or bool(unknown and ends and unknown[0] < ends[-1])
 
 
 def _git(rest: Sequence[Argument]) -> Inner | None:
