@@ -132,7 +132,9 @@ def danger(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]
         return found
     runs = _RUNS.get(name)
     if runs is not None:
-        for word in words:
+        # A variable's text becomes several words where it isn't quoted.
+        several = (piece for each in args[1:] if each.splits for guess in each.guesses for piece in guess.split())
+        for word in (*words, *several):
             if word is not None and _names_program(word, *runs):
                 return Runs(f"{name} {word[:40]} can run another program")
     return None
