@@ -298,14 +298,19 @@ class _ByData(Carried):
         target = getattr(self._view, "targets", None)
         if not isinstance(target, int) or not hasattr(signal, "SIGURG"):
             return
-        with suppress(Exception):  # the engine, the hub or the client is gone
-            client = self._view.client
-            deadline = time.monotonic() + _HUB_SECONDS
-            while not future.metadata["completed"] and time.monotonic() < deadline:
-                if client.queue_status(target, verbose=False)["queue"] == 1:
+        client, deadline = self._view.client, time.monotonic() + _HUB_SECONDS
+        while not future.metadata["completed"] and time.monotonic() < deadline:
+            with suppress(Exception):  # the engine, the hub or the client is gone
+                if self._runs(future, client, target):
                     client.send_signal("SIGURG", targets=target, block=False)
                     return
-                time.sleep(_LOOK)
+            time.sleep(_LOOK)
+
+    @staticmethod
+    def _runs(future: Any, client: Any, target: int) -> bool:
+        """Whether the engine is at this call: it has said so, or its hub knows of no other there."""
+        said = "nbtoolkit" in (future.metadata["data"] or {})
+        return said or client.queue_status(target, verbose=False)["queue"] == 1
 
     def end(self) -> None:
         self._over.set()
