@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from nbtoolkit.permission import own_files
 from nbtoolkit.permission.engine import Judgement, PermissionEngine
 from nbtoolkit.permission.rule import (
     PermissionBehavior,
@@ -25,6 +26,14 @@ from nbtoolkit.tool.base import ToolBase
 # How long one example takes says more about the machine than about the code.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+
+@pytest.fixture(autouse=True)
+def no_own_files_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cassettes and answers of other tests are own files wherever they lie."""
+    monkeypatch.setattr(own_files, "_protected", {})
+    monkeypatch.setattr(own_files, "_protected_names", set())
+
 
 ASK = PermissionDecision(PermissionBehavior.ASK, "")
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nbtoolkit.permission import own_files
 from nbtoolkit.permission.engine import PermissionEngine
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision, PermissionMode
 from nbtoolkit.tool.bash import Bash
@@ -105,9 +104,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """That project as the working directory, and its home as the home."""
-    # Cassettes and answers of other tests, which are own files wherever they lie.
-    monkeypatch.setattr(own_files, "_protected", {})
-    monkeypatch.setattr(own_files, "_protected_names", set())
     monkeypatch.setenv("HOME", str(tree.parent))
     monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
     for name in ("x", "f", "cmd", "where", "FOO"):
