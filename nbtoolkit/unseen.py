@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
-__all__ = ["UNSEEN", "visible_text"]
+__all__ = ["unseen", "visible_text"]
 
 # Characters that show nothing, move what follows, or end a line without looking like it: controls except tab and
 # newline, format characters (zero width, bidi, tags), separators, lone surrogates, fillers, variation selectors. The
@@ -16,9 +17,14 @@ _UNSEEN = (
 )
 # Joiners mean something between two letters of such scripts and between emoji; beside ASCII they only hide.
 _JOINER = "(?<![\u0590-\U0010ffff])[\u200c\u200d]|[\u200c\u200d](?![\u0590-\U0010ffff])"
-UNSEEN = re.compile(f"[{_UNSEEN}]|{_JOINER}")
+
+
+@cache
+def unseen() -> re.Pattern[str]:
+    """Finds one such character; compiled when first wanted, since that takes longer than most modules do to load."""
+    return re.compile(f"[{_UNSEEN}]|{_JOINER}")
 
 
 def visible_text(text: str) -> str:
     """The text with each of them as ``⟨U+202E⟩``; for text/plain and for HTML that must stand without styles."""
-    return UNSEEN.sub(lambda hit: f"⟨U+{ord(hit[0]):04X}⟩", text)
+    return unseen().sub(lambda hit: f"⟨U+{ord(hit[0]):04X}⟩", text)

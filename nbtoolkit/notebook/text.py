@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from nbtoolkit.unseen import UNSEEN, visible_text
+from nbtoolkit.unseen import unseen, visible_text
 
 __all__ = [
     "bounded",
@@ -53,7 +53,7 @@ def visible(text: str) -> str:
 
 def boxed(markup: str) -> str:
     """Markup made of foreign text that was escaped already, its unseen characters boxed."""
-    return UNSEEN.sub(lambda hit: f'<span class="nbtk-ctl">U+{ord(hit[0]):04X}</span>', markup)
+    return unseen().sub(lambda hit: f'<span class="nbtk-ctl">U+{ord(hit[0]):04X}</span>', markup)
 
 
 def bounded(text: str, limit: int) -> str:

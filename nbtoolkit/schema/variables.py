@@ -7,7 +7,6 @@ dunder names, IPython's own names and modules are never offered or accepted, wha
 
 from __future__ import annotations
 
-import difflib
 import types
 import typing
 from contextvars import ContextVar
@@ -186,6 +185,8 @@ class Variable:
         holders = self._holders()
         if holders is None:
             holders = [each for each in _resolver.names(object) if _is_public(each)] if _resolver else []
+        import difflib
+
         return difflib.get_close_matches(name, holders, n=3)
 
     def _holders(self) -> list[str] | None:
