@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.readonly import Access, Below
     from nbtoolkit.permission.sensitive import Places
     from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.trees import Folder
 
 __all__ = ["MAX_NAMED", "PathJudge", "Programs", "holds_link"]
 
@@ -350,8 +351,8 @@ class PathJudge:
         return plain
 
 
-def holds_odd(path: str, keeps: Callable[[Sequence[str]], bool] | None = None) -> bool:
-    """Whether a folder holds a name that isn't plain."""
+def _any_below(path: str, holds: Callable[[Folder], bool]) -> bool:
+    """Whether any folder from this one down is such; so is a tree that is too large to look through."""
     seen, stack = 0, [path]
     while stack:
         place = stack.pop()
@@ -359,31 +360,29 @@ def holds_odd(path: str, keeps: Callable[[Sequence[str]], bool] | None = None) -
         if listing is None:
             continue
         seen += listing.size
-        if seen > MOST_ENTRIES:
-            return True
-        if listing.odd and any(is_odd(name) for name in listing.folders):
-            return True
-        if listing.odd and any(is_odd(name) and not (keeps is not None and keeps([name])) for name in listing.files):
+        if seen > MOST_ENTRIES or holds(listing):
             return True
         stack += [f"{place}/{name}" for name in listing.folders]
     return False
+
+
+def holds_odd(path: str, keeps: Callable[[Sequence[str]], bool] | None = None) -> bool:
+    """Whether a folder holds a name that isn't plain."""
+
+    def odd(listing: Folder) -> bool:
+        if not listing.odd:
+            return False
+        files = (name for name in listing.files if is_odd(name))
+        return any(map(is_odd, listing.folders)) or any(keeps is None or not keeps([name]) for name in files)
+
+    return _any_below(path, odd)
 
 
 def holds_link(path: str, keeps: Callable[[Sequence[str]], bool] | None = None) -> bool:
     """Whether a file is a symlink or a folder holds one: where it is copied or moved to, paths mean something else."""
     if os.path.islink(path):  # noqa: PTH114
         return True
-    seen, stack = 0, [path]
-    while stack:
-        place = stack.pop()
-        listing = folder(place)
-        if listing is None:
-            continue
-        seen += listing.size
-        if seen > MOST_ENTRIES or any(keeps is None or not keeps([name]) for name in listing.links):
-            return True
-        stack += [f"{place}/{name}" for name in listing.folders]
-    return False
+    return _any_below(path, lambda listing: any(keeps is None or not keeps([name]) for name in listing.links))
 
 
 def _wanted(below: Below, root: str) -> Callable[[str], bool] | None:

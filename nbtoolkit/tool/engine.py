@@ -35,12 +35,21 @@ class Stopper:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def watch(self, process: subprocess.Popen[bytes]) -> None:
-        """End this process when told to stop."""
+    def watch(self, process: subprocess.Popen[bytes]) -> threading.Timer:
+        """End this process when told to stop, or when the timer that is given runs out; whoever is done cancels that."""
         with self._lock:
             self._process = process
             if self.stopped:
                 process.kill()
+
+        def too_long() -> None:
+            self.ended = f"it had run for {LONGEST:g} s"
+            process.kill()
+
+        timer = threading.Timer(LONGEST, too_long)
+        timer.daemon = True
+        timer.start()
+        return timer
 
     def stop(self) -> None:
         """End the search."""

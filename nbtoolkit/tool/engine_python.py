@@ -7,12 +7,11 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nbtoolkit.tool import disk
-from nbtoolkit.tool.engine import LINE_BREAK, LONGEST, base_glob, no_expression
+from nbtoolkit.tool.engine import LINE_BREAK, base_glob, no_expression
 from nbtoolkit.tool.engine_matcher import Wanted, matches, pack, unpack
 from nbtoolkit.tool.faults import FileFault
 from nbtoolkit.tool.globbing import IgnoreFile, glob_expression, ignored, name_filter
@@ -231,15 +230,7 @@ def _matcher(wanted: Wanted, stopper: Stopper) -> Iterator[Callable[[str], list[
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
-    stopper.watch(process)
-
-    def too_long() -> None:
-        stopper.ended = f"it had run for {LONGEST:g} s"
-        process.kill()
-
-    timer = threading.Timer(LONGEST, too_long)
-    timer.daemon = True
-    timer.start()
+    timer = stopper.watch(process)
     assert process.stdin is not None
     assert process.stdout is not None
     sent, answers = process.stdin, process.stdout

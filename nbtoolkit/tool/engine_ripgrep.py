@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
 from nbtoolkit.tool import disk
-from nbtoolkit.tool.engine import LINE_BREAK, LONGEST, base_glob, no_expression
+from nbtoolkit.tool.engine import LINE_BREAK, base_glob, no_expression
 from nbtoolkit.tool.faults import FileFault, of_system
 from nbtoolkit.tool.globbing import alternatives, glob_expression, name_filter
 
@@ -167,15 +167,7 @@ class RipgrepEngine:
                 )
         except OSError as fault:
             raise of_system(query.root, "searched", fault) from None
-        stopper.watch(process)
-
-        def too_long() -> None:
-            stopper.ended = f"it had run for {LONGEST:g} s"
-            process.kill()
-
-        timer = threading.Timer(LONGEST, too_long)
-        timer.daemon = True
-        timer.start()
+        timer = stopper.watch(process)
         talk = _Talk(process, LARGEST_TRACE if stopper.telling else LARGEST_TALK)
         size = 0
         most = LARGEST_CONTENT if query.pattern and query.mode == "content" else LARGEST_OUTPUT

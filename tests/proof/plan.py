@@ -62,15 +62,6 @@ def until(true: Callable[[], object], what: str, patience: float = PATIENCE) -> 
         time.sleep(0.005)
 
 
-def alive(pid: int) -> bool:
-    """Whether a process runs; a zombie doesn't."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
 def resident(pid: int | None = None) -> int:
     """The memory of a process that is its own, in bytes."""
     text = Path(f"/proc/{pid or 'self'}/statm").read_text().split()

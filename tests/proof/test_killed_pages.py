@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import time
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
-from tests.browser.conftest import CHROMIUM_NAMES
+from tests.browser.conftest import chromium
 from tests.browser.lab import NotebookPage
 from tests.browser.server import Server
-from tests.conftest import absent
-from tests.mcp.support import PLAIN
-from tests.proof.plan import LIMIT, LONG, Plan, alive, until
+from tests.mcp.support import PLAIN, alive
+from tests.proof.plan import LIMIT, LONG, Plan, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,16 +61,8 @@ with open(pids, "a") as file:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    path = next((found for name in CHROMIUM_NAMES if (found := shutil.which(name))), None)
-    if path is None:
-        absent(f"no Chromium: none of {', '.join(CHROMIUM_NAMES)} is on the PATH")
-    as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=[*as_root, "--disable-background-networking", "--disable-dev-shm-usage"]
-        )
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

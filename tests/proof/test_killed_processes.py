@@ -20,8 +20,8 @@ from nbtoolkit.tool.log import CallLog
 from nbtoolkit.tool.result import ToolResponse
 from nbtoolkit.tool.run import ToolCall
 from nbtoolkit.tool.toolkit import Toolkit
-from tests.mcp.support import plain
-from tests.proof.plan import LIMIT, LONG, Plan, alive, descriptors, until
+from tests.mcp.support import alive, plain
+from tests.proof.plan import LIMIT, LONG, Plan, descriptors, until
 from tests.proof.writers import Writers
 
 pytestmark = pytest.mark.timeout(LIMIT)

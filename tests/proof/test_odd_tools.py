@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kernel.frontend import Cell, FrontEnd, KernelProcess
-from tests.proof.plan import LIMIT, LONG, Plan, alive, until
+from tests.mcp.support import alive
+from tests.proof.plan import LIMIT, LONG, Plan, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

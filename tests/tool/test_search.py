@@ -459,12 +459,11 @@ def test_an_expression_that_runs_away_is_ended_and_the_rest_goes_on(
 ) -> None:
     if engine == "ripgrep":
         pytest.skip("its expressions take time in proportion to the text")
-    from nbtoolkit.tool import engine_python
 
     (tree / "long").write_text("a" * 60 + "!\n")
-    monkeypatch.setattr(engine_python, "LONGEST", 0.5)
+    monkeypatch.setattr("nbtoolkit.tool.engine.LONGEST", 0.5)
     assert lines(Grep(), pattern="(a|a)+$", path="long")[-1].startswith("[the search ended early")
-    monkeypatch.setattr(engine_python, "LONGEST", 100.0)
+    monkeypatch.setattr("nbtoolkit.tool.engine.LONGEST", 100.0)
 
     async def given_up() -> None:
         task = asyncio.ensure_future(Grep()(pattern="(a|a)+$", path="long"))
