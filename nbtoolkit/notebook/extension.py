@@ -22,7 +22,7 @@ from nbtoolkit.notebook.warm import warm
 from nbtoolkit.permission.approval import Origin
 from nbtoolkit.permission.store import Store
 from nbtoolkit.schema import set_variable_resolver
-from nbtoolkit.tool.function import tool
+from nbtoolkit.tool.decorator import tool
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

@@ -19,7 +19,7 @@ __all__ = ["is_of", "is_public", "left_alone", "near_names", "public"]
 
 _IPYTHONS_OWN = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open", "display"})
 # Put into the namespace by %load_ext; whatever else a person calls so is theirs.
-_OURS = frozenset({("tool", "nbtoolkit.tool.function"), ("toolkit", "nbtoolkit.tool.toolkit")})
+_OURS = frozenset({("tool", "nbtoolkit.tool.decorator"), ("toolkit", "nbtoolkit.tool.toolkit")})
 # More than these are no hint any more.
 MOST_NEAR = 3
 # As IPython expands them on other magics' lines: {name}, {name.field}, {name[0]}, {name:format}. A shell's ${name} isn't.

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from nbtoolkit.tool.base import ToolBase as ToolBase
     from nbtoolkit.tool.base import ToolMiddlewareBase as ToolMiddlewareBase
     from nbtoolkit.tool.bash import Bash as Bash
+    from nbtoolkit.tool.decorator import tool as tool
     from nbtoolkit.tool.edit import Edit as Edit
     from nbtoolkit.tool.function import FunctionTool as FunctionTool
-    from nbtoolkit.tool.function import tool as tool
     from nbtoolkit.tool.group import ResetTools as ResetTools
     from nbtoolkit.tool.group import ToolGroup as ToolGroup
     from nbtoolkit.tool.params import ParamsBase as ParamsBase
@@ -48,7 +48,7 @@ _HOMES = {
     "ToolResponse": "nbtoolkit.tool.result",
     "Toolkit": "nbtoolkit.tool.toolkit",
     "report_progress": "nbtoolkit.tool.reporting",
-    "tool": "nbtoolkit.tool.function",
+    "tool": "nbtoolkit.tool.decorator",
 }
 
 __all__ = [

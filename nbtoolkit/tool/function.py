@@ -1,15 +1,14 @@
-"""FunctionTool, a tool made of any callable, and the decorator ``tool``."""
+"""FunctionTool, a tool made of any callable: what it promises to a model, and its run here or elsewhere."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
 from nbtoolkit.exception import DeveloperOrientedException
@@ -19,23 +18,22 @@ from nbtoolkit.schema.signature import STATE_PARAMETER, Signature
 from nbtoolkit.schema.variables import stand_ins
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
 from nbtoolkit.tool.content import MAX_RESULT_CHARS, to_chunk
+from nbtoolkit.tool.generators import stream_async, stream_elsewhere, stream_here
 from nbtoolkit.tool.options import check_count, check_flags
 from nbtoolkit.tool.own_thread import in_thread
 from nbtoolkit.tool.progress import current_call
-from nbtoolkit.tool.stream import Breath, Ended, Gathered, Puller, to_the_end
+from nbtoolkit.tool.stream import Gathered, to_the_end
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
     from concurrent.futures import Executor
 
     from pydantic import BaseModel
 
     from nbtoolkit.schema.arguments import Arguments
     from nbtoolkit.tool.result import ToolChunk
-    from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["FunctionTool", "tool"]
-
-F = TypeVar("F", bound=Callable[..., Any])
+__all__ = ["FunctionTool"]
 
 _ASK = PermissionDecision(PermissionBehavior.ASK, "A function may do anything, so each call is asked about.")
 
@@ -209,11 +207,11 @@ class FunctionTool(ToolBase):
             return to_chunk(value, self.max_result_chars)
         gathered, call = Gathered(self.max_result_chars), current_call.get()
         if kind is AsyncGeneratorType:
-            stream = self._stream_async(value, gathered, call)
+            stream = stream_async(value, gathered, call)
         elif self.thread or self.executor is not None:
-            stream = self._stream_elsewhere(value, gathered, call)
+            stream = stream_elsewhere(value, gathered, call, self._elsewhere, self._close_soon)
         else:
-            stream = self._stream(value, gathered, call)
+            stream = stream_here(value, gathered, call)
         return to_the_end(stream, gathered)
 
     async def _elsewhere(self, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -231,80 +229,6 @@ class FunctionTool(ToolBase):
             return
         with suppress(RuntimeError):  # a pool that was shut down
             self._source.get().submit(_close, generator)
-
-    async def _stream(self, generator: Generator[Any, Any, Any], gathered: Gathered, call: Any) -> ChunkStream:
-        import asyncio
-
-        breath = Breath()
-        try:
-            while True:
-                ended: StopIteration | None = None
-                token = current_call.set(call)
-                try:
-                    with nullcontext() if hooks.stoppable is None else hooks.stoppable():
-                        item = next(generator)
-                except StopIteration as stop:
-                    ended = stop
-                finally:
-                    current_call.reset(token)
-                if ended is not None:
-                    yield gathered.last(ended.value)
-                    return
-                if (chunk := gathered.chunk(item)) is not None:
-                    yield chunk
-                if breath.due():
-                    await asyncio.sleep(0)
-        finally:
-            generator.close()
-
-    async def _stream_elsewhere(
-        self, generator: Generator[Any, Any, Any], gathered: Gathered, call: Any
-    ) -> ChunkStream:
-        import asyncio
-
-        puller = Puller(generator)
-
-        async def pull() -> Any:
-            token = current_call.set(call)
-            try:
-                return await self._elsewhere(puller.next)
-            finally:
-                current_call.reset(token)
-
-        try:
-            while not isinstance(item := await pull(), Ended):
-                if (chunk := gathered.chunk(item)) is not None:
-                    yield chunk
-            yield gathered.last(item.value)
-        except asyncio.CancelledError:
-            if puller.leave():
-                # Nobody waits for it: a full pool or a slow ``finally`` must not hold a cancellation up.
-                self._close_soon(generator)
-            raise
-        finally:
-            if puller.leave():
-                await self._elsewhere(generator.close)
-
-    async def _stream_async(self, generator: AsyncGenerator[Any, Any], gathered: Gathered, call: Any) -> ChunkStream:
-        import asyncio
-
-        breath = Breath()
-        try:
-            while True:
-                token = current_call.set(call)
-                try:
-                    item = await anext(generator)
-                except StopAsyncIteration:
-                    break
-                finally:
-                    current_call.reset(token)
-                if (chunk := gathered.chunk(item)) is not None:
-                    yield chunk
-                if breath.due():
-                    await asyncio.sleep(0)
-            yield gathered.last(None)
-        finally:
-            await generator.aclose()
 
 
 _PLAIN = frozenset({str, int, float, bool, dict, list, tuple, type(None)})
@@ -333,42 +257,3 @@ def _source(func: Callable[..., Any]) -> str:
     except (OSError, TypeError):
         code = getattr(target, "__code__", None)
         return "" if code is None else code.co_code.hex() + repr(code.co_consts)
-
-
-@overload
-def tool(func: F, /) -> F: ...
-@overload
-def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    input_schema: dict[str, Any] | type[BaseModel] | None = None,
-    is_concurrency_safe: bool = True,
-    is_read_only: bool = False,
-    is_state_injected: bool = False,
-    middlewares: list[ToolMiddlewareBase] | None = None,
-    permission: PermissionDecision | None = None,
-    thread: bool = False,
-    executor: Executor | Callable[[], Executor] | None = None,
-    max_result_chars: int = MAX_RESULT_CHARS,
-    is_idempotent: bool = False,
-    group: str = "basic",
-    toolkit: Toolkit | None = None,
-) -> Callable[[F], F]: ...
-def tool(
-    func: F | None = None, /, *, group: str = "basic", toolkit: Toolkit | None = None, **options: Any
-) -> F | Callable[[F], F]:
-    """Register a function with the notebook's toolkit, or ``toolkit``, and give it back unchanged.
-
-    Takes FunctionTool's options, and ``group``, which is made where it isn't there. Registering the same function
-    again replaces it in place.
-    """
-
-    def register(target: F) -> F:
-        owner = hooks.get_toolkit() if toolkit is None else toolkit
-        if not hasattr(owner, "register"):
-            raise DeveloperOrientedException(f"toolkit must be a Toolkit, but is {owner!r}.")
-        owner.register(FunctionTool(target, **options), group)
-        return target
-
-    return register if func is None else register(func)

@@ -9,8 +9,6 @@ gives what was held back too.
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +17,14 @@ from nbtoolkit.tool.content import KEPT, MAX_PICTURES, clean, goes_by, to_blocks
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import AsyncGenerator
 
-__all__ = ["MAX_KEPT", "Breath", "Ended", "Gathered", "Puller", "bounded", "to_the_end"]
+__all__ = ["MAX_KEPT", "Gathered", "bounded", "to_the_end"]
 
 # A stream's value is kept whole, for later cells and calls, up to about 20 MB of text, else not at all.
 MAX_KEPT = 20_000_000
 # What an item costs beside its characters.
 ITEM_COST = 50
-# Seconds that a generator which never waits may keep the loop from everything else.
-BREATH = 0.01
 
 
 class Gathered:
@@ -253,64 +249,3 @@ async def _bounded(stream: AsyncGenerator[ToolChunk, None], gathered: Gathered) 
             yield ToolChunk(content=rest)
     finally:
         await stream.aclose()
-
-
-class Breath:
-    """Tells when a stream that never waits should let the loop run."""
-
-    def __init__(self) -> None:
-        self._next = time.perf_counter() + BREATH
-
-    def due(self) -> bool:
-        """Whether it is time; the next time is counted from here."""
-        moment = time.perf_counter()
-        if moment < self._next:
-            return False
-        self._next = moment + BREATH
-        return True
-
-
-class Ended:
-    """A generator's end and return value, from a worker thread: StopIteration can't cross a future."""
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-
-class Puller:
-    """Takes a generator's items in other threads, and closes it where nobody is inside."""
-
-    def __init__(self, generator: Generator[Any, Any, Any]) -> None:
-        self._generator = generator
-        self._lock = threading.Lock()
-        self._inside = False
-        self._left = False
-
-    def next(self) -> Any:
-        """The next item, or Ended; closes the generator where it was left meanwhile."""
-        if not self._enter():
-            return Ended(None)
-        try:
-            return next(self._generator)
-        except StopIteration as stop:
-            return Ended(stop.value)
-        finally:
-            if self._exit():
-                self._generator.close()
-
-    def leave(self) -> bool:
-        """Want no more items; tells, once, whether the generator is to be closed, else ``next`` closes it."""
-        with self._lock:
-            free = not self._inside and not self._left
-            self._left = True
-            return free
-
-    def _enter(self) -> bool:
-        with self._lock:
-            self._inside = not self._left
-            return self._inside
-
-    def _exit(self) -> bool:
-        with self._lock:
-            self._inside = False
-            return self._left

@@ -12,7 +12,8 @@ from nbtoolkit.permission.engine import PermissionEngine
 from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionMode, PermissionRule
 from nbtoolkit.tool.catalogue import Catalogue
-from nbtoolkit.tool.log import CallLog, Results
+from nbtoolkit.tool.kept import Results
+from nbtoolkit.tool.log import CallLog
 
 if TYPE_CHECKING:
     import asyncio

@@ -20,7 +20,8 @@ from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.skill import Skill
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.bash import Bash
-from nbtoolkit.tool.function import FunctionTool, tool
+from nbtoolkit.tool.decorator import tool
+from nbtoolkit.tool.function import FunctionTool
 from nbtoolkit.tool.group import ToolGroup
 from nbtoolkit.tool.schemas import FORMATS
 from nbtoolkit.tool.toolkit import Toolkit
@@ -227,6 +228,20 @@ def test_a_server_that_is_down_costs_its_own_tools_with_a_warning() -> None:
     toolkit = Toolkit(tools=[load], mcps=[Server("down", down=True), Server("up")])  # type: ignore[list-item]
     with pytest.warns(ToolkitWarning, match="'down' is left out: refused"):
         assert names(toolkit) == ["load", "mcp__up__other"]
+
+
+def test_a_tool_of_a_server_that_is_down_is_not_said_not_to_exist() -> None:
+    toolkit = Toolkit(mcps=[Server("down", down=True), Server("up")])  # type: ignore[list-item]
+    toolkit.mode = "bypass"
+    with pytest.warns(ToolkitWarning, match="'down' is left out: refused"):
+        of_down = toolkit.call_sync("mcp__down__other")
+    assert of_down.text == (
+        "ToolNotFoundError: The tool named 'mcp__down__other' was not found, since its server couldn't list its tools: "
+        "refused"
+    )
+    with pytest.warns(ToolkitWarning, match="'down' is left out: refused"):
+        of_up = toolkit.call_sync("mcp__up__another")
+    assert of_up.text.startswith("ToolNotFoundError: The tool named 'mcp__up__another' doesn't exist.")
 
 
 def test_a_function_is_called_without_asking_any_server() -> None:
