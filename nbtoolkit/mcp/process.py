@@ -127,7 +127,7 @@ class ServerProcess:
             finally:
                 if not ending.done():
                     ending.cancel()
-                    self.signal(signal.SIGKILL)
+                    self.signal(guardian.KILL)
                 for task in listening:
                     task.cancel()
 
@@ -208,7 +208,7 @@ class ServerProcess:
             self.signal(signal.SIGTERM)
             await self._reap(TERM_SECONDS if not hurry.is_set() else HURRY_SECONDS)
         # Also after a clean exit: what it forked may be there still.
-        self.signal(signal.SIGKILL)
+        self.signal(guardian.KILL)
         if hurry.is_set():
             # No thread can be started any more.
             guardian.kill_marked(self.mark)
@@ -225,6 +225,11 @@ class ServerProcess:
     def signal(self, number: int) -> None:
         """Signal the server's whole process group."""
         assert self._process is not None
+        if not hasattr(os, "killpg"):
+            # Windows: the process alone, at once.
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            return
         try:
             # The leader's pid is the group's, also when the leader has gone.
             os.killpg(self._process.pid, number)

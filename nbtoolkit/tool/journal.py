@@ -41,10 +41,10 @@ class Journal:
         self.durable = durable
         self._lock = threading.Lock()
         self._waiting: list[str] = []
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+        # Windows would write other ends of lines, and pass the file on to no child anyway.
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(self.path, flags, 0o600)
-        size = os.fstat(self._descriptor).st_size
-        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
+        if self._last(1) not in (b"", b"\n"):
             self._append("\n")
         if durable:
             _sync_folder(self.path.parent)
@@ -87,9 +87,17 @@ class Journal:
 
     def _holds(self, entry: LogEntry) -> bool:
         """Whether the call's end is among the last lines."""
-        size = os.fstat(self._descriptor).st_size
-        last = os.pread(self._descriptor, LAST, max(0, size - LAST))
+        with self._lock:
+            last = self._last(LAST)
         return any(b'"event": "ended"' in line and entry.id.encode() in line for line in last.split(b"\n"))
+
+    def _last(self, size: int) -> bytes:
+        """So many bytes of the file's end; what is appended goes behind them all the same."""
+        os.lseek(self._descriptor, max(0, os.fstat(self._descriptor).st_size - size), os.SEEK_SET)
+        last = b""
+        while len(last) < size and (more := os.read(self._descriptor, size - len(last))):
+            last += more
+        return last
 
     def _write(self, line: str) -> None:
         with self._lock:
