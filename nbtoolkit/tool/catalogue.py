@@ -71,20 +71,29 @@ class Catalogue(Registry):
         # Its own answer tells more than that there is no such tool, where the skills have gone since.
         if name == "Skill" and any(group.skills_or_loaders for group in self.tool_groups):
             return self._viewer(), basic
+        down: dict[str, Exception] = {}
         if name.startswith("mcp__"):
             for group in self.tool_groups:
                 for client in group.mcps:
-                    for tool in await self._tools_of(client):
+                    for tool in await self._tools_of(client, down):
                         if tool.name == name:
                             return tool, group
+        for server, error in down.items():
+            if name.startswith(f"mcp__{server}__"):
+                # That it doesn't exist would be more than anybody knows.
+                raise ToolNotFoundError(
+                    f"The tool named '{name}' was not found, since its server couldn't list its tools: {error}"
+                )
         raise ToolNotFoundError(f"The tool named '{name}' doesn't exist.{self._near(name)}")
 
-    async def _tools_of(self, client: MCPClient) -> Sequence[ToolBase]:
-        """A server's tools; one that is down costs its own tools, with a warning, and no others."""
+    async def _tools_of(self, client: MCPClient, down: dict[str, Exception] | None = None) -> Sequence[ToolBase]:
+        """A server's tools; one that is ``down`` costs its own tools, with a warning, and no others."""
         try:
             tools = await client.list_tools()
         except Exception as error:  # noqa: BLE001 - whatever ails one server must not take the others with it
             warnings.warn(f"the MCP server {client.name!r} is left out: {error}", ToolkitWarning, stacklevel=3)
+            if down is not None:
+                down[client.name] = error
             return ()
         # One that was registered by itself is listed where it was put.
         return [tool for tool in tools if tool.name not in self._index]

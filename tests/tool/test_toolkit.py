@@ -49,6 +49,9 @@ class Server:
         self.name, self.is_connected, self.is_stateful, self.down = name, connected, stateful, down
         self.listed = 0
 
+    def known_tool(self, name: str) -> ToolBase | None:
+        return None
+
     async def list_tools(self) -> list[ToolBase]:
         self.listed += 1
         if self.down:
