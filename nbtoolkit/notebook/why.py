@@ -17,7 +17,7 @@ from nbtoolkit.notebook.title import Title, split_name, title
 from nbtoolkit.permission.rule import PermissionBehavior
 from nbtoolkit.permission.subject import Effect
 from nbtoolkit.redact import redacted
-from nbtoolkit.tool.run import describe
+from nbtoolkit.schema.variables import describe
 
 if TYPE_CHECKING:
     from nbtoolkit.permission.approval import ApprovalRequest, Origin

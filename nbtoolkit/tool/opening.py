@@ -1,27 +1,65 @@
-"""One tool's run, as one stream of chunks: in its turn, handed out where it is external, and bounded."""
+"""An allowed call's run as one stream: inside its middlewares, in its turn, handed out if it is external, and bounded.
+
+Other arguments than those that were allowed, which only a middleware can write, are judged first, each time anew.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolCallState
-from nbtoolkit.tool.base import open_stream
+from nbtoolkit.schema.arguments import copied
+from nbtoolkit.tool.base import open_stream, wrap
 from nbtoolkit.tool.function import FunctionTool
+from nbtoolkit.tool.permit import permit
 from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.stream import bounded
 from nbtoolkit.tool.turns import in_turn
 
 if TYPE_CHECKING:
     from nbtoolkit.schema.arguments import Arguments
-    from nbtoolkit.tool.base import ChunkStream, Running, ToolBase
+    from nbtoolkit.tool.base import ChunkStream, NextHandler, Running, ToolBase
+    from nbtoolkit.tool.log import LogEntry
     from nbtoolkit.tool.result import ToolChunk
     from nbtoolkit.tool.run import ToolCall
 
 __all__ = ["injected", "opened"]
 
 
-def opened(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
+def opened(call: ToolCall, tool: ToolBase, allowed: Arguments, entry: LogEntry) -> ChunkStream:
     """The stream of a run with arguments that were allowed; it begins when somebody asks for its first chunk."""
+    if not tool.middlewares:
+        return _run(call, tool, allowed)
+    return wrap(tool, tool.middlewares, _innermost(call, tool, allowed, entry))(**copied(allowed.json))
+
+
+def _innermost(call: ToolCall, tool: ToolBase, allowed: Arguments, entry: LogEntry) -> NextHandler:
+    fresh = True
+
+    async def run(**kwargs: Any) -> ChunkStream:
+        nonlocal fresh
+        if kwargs != allowed.json:
+            # A middleware wrote other arguments: nobody has allowed those, each time anew.
+            arguments = await permit(call, tool, tool.validate_input(kwargs), entry)
+            if call.toolkit.log.journal is not None:
+                call.toolkit.log.journal.allowed(entry)
+        elif fresh:
+            fresh = False
+            arguments = allowed
+        else:
+            # A run may have changed the objects that it got.
+            arguments = tool.validate_input(copied(allowed.json))
+        stream = _run(call, tool, arguments)
+        try:
+            async for chunk in stream:
+                yield chunk
+        finally:
+            await stream.aclose()
+
+    return run
+
+
+def _run(call: ToolCall, tool: ToolBase, arguments: Arguments) -> ChunkStream:
     # A server takes requests as they come: who may run when is its own business.
     alone = not tool.is_concurrency_safe and not tool.is_mcp
     return _in_turn(call, tool, arguments) if alone else _bare(call, tool, arguments)

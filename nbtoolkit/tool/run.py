@@ -8,7 +8,6 @@ recorded and goes on up. Every step of that order stands here, or for the permis
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from typing import TYPE_CHECKING, Any
@@ -18,14 +17,11 @@ from nbtoolkit.exception import (
     AgentOrientedException,
     CassetteError,
     DeveloperOrientedException,
-    ToolInterruptedError,
 )
 from nbtoolkit.message import TextBlock, ToolCallBlock, ToolCallState, ToolResultState, new_id, now
-from nbtoolkit.schema.arguments import copied
 from nbtoolkit.schema.repair import parse_arguments
-from nbtoolkit.schema.variables import describe
 from nbtoolkit.state import AgentState
-from nbtoolkit.tool.base import ChunkStream, ToolBase, open_stream, wrap
+from nbtoolkit.tool.base import open_stream
 from nbtoolkit.tool.content import clean, cut, plain_text
 from nbtoolkit.tool.failure import own_lines
 from nbtoolkit.tool.function import FunctionTool
@@ -35,6 +31,7 @@ from nbtoolkit.tool.permit import RefusedCall, permit
 from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.reporting import CallReports, stopped
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
+from nbtoolkit.tool.stopping import Interrupted, Stoppable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Generator
@@ -42,18 +39,15 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.approval import Approval, ApprovalRequest, Approver, Origin
     from nbtoolkit.permission.engine import Judgement
     from nbtoolkit.schema.arguments import Arguments
+    from nbtoolkit.tool.base import ChunkStream, ToolBase
     from nbtoolkit.tool.toolkit import Toolkit
 
-__all__ = ["Interrupted", "ToolCall", "describe", "own_lines"]
+__all__ = ["ToolCall", "new_call"]
 
 logger = logging.getLogger("nbtoolkit")
 
 
-class Interrupted(asyncio.CancelledError):
-    """A person's stop, in place of the KeyboardInterrupt that would end the loop it goes through."""
-
-
-class ToolCall:
+class ToolCall(Stoppable):
     """A call under way: await it for the ToolResponse, or iterate for its chunks and the ToolResponse at the end.
 
     It runs once; ``cancel`` stops it from any thread and leaves its response ``interrupted``.
@@ -72,13 +66,7 @@ class ToolCall:
     # What the block's text holds, and what is allowed; they differ where the arguments were changed on the way.
     _sent: Arguments | None = None
     _allowed: Arguments | None = None
-    _fresh = True
     _running = False
-    _given_out = False
-    _cancels = 0
-    _task: asyncio.Task[Any] | None = None
-    _loop: asyncio.AbstractEventLoop | None = None
-    _stopped = False
     _began = 0.0
     _logged = False
     _told = 0
@@ -131,20 +119,6 @@ class ToolCall:
         if self._reports is None:
             self._reports = CallReports(self, self._loop)
         self._reports.take(snapshot)
-
-    def cancel(self) -> None:
-        """Stop the call from any thread; the cell or agent that awaits it goes on with an interrupted response."""
-        self._stopped = True
-        loop = self._loop
-        if loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop was closed: the call has ended
-                loop.call_soon_threadsafe(self._cancel_task)
-
-    def _cancel_task(self) -> None:
-        # Ended since, or between two chunks, where the task is busy with what its consumer does.
-        if self._task is not None and not self._given_out:
-            self._cancels += 1
-            self._task.cancel()
 
     def __await__(self) -> Generator[Any, None, ToolResponse]:
         return self.complete().__await__()
@@ -208,8 +182,7 @@ class ToolCall:
             )
         self.origin = hooks.caller.get() or hooks.origin()
         self.place = hooks.place()
-        self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task(self._loop)
+        self.can_stop()
         # Read from the model's own dict, here and below: pydantic makes each other way many times slower.
         block = self.block.__dict__
         self.response = response = ToolResponse.begun(block["id"])
@@ -283,34 +256,9 @@ class ToolCall:
             await stream.aclose()
 
     def _open(self, entry: LogEntry) -> ChunkStream:
-        tool, allowed = self.tool, self._allowed
-        if tool is None or allowed is None:
+        if self.tool is None or self._allowed is None:
             raise DeveloperOrientedException("a call was opened before it was allowed")
-        if not tool.middlewares:
-            return opened(self, tool, allowed)
-        return wrap(tool, tool.middlewares, self._innermost(tool, allowed, entry))(**copied(allowed.json))
-
-    def _innermost(self, tool: ToolBase, allowed: Arguments, entry: LogEntry) -> Any:
-        async def run(**kwargs: Any) -> ChunkStream:
-            if kwargs != allowed.json:
-                # A middleware wrote other arguments: nobody has allowed those, each time anew.
-                arguments = await permit(self, tool, tool.validate_input(kwargs), entry)
-                if self.toolkit.log.journal is not None:
-                    self.toolkit.log.journal.allowed(entry)
-            elif self._fresh:
-                self._fresh = False
-                arguments = allowed
-            else:
-                # A run may have changed the objects that it got.
-                arguments = tool.validate_input(copied(allowed.json))
-            stream = opened(self, tool, arguments)
-            try:
-                async for chunk in stream:
-                    yield chunk
-            finally:
-                await stream.aclose()
-
-        return run
+        return opened(self, self.tool, self._allowed, entry)
 
     def _take(self, chunk: ToolChunk, response: ToolResponse) -> None:
         response.append_chunk(chunk)
@@ -326,7 +274,7 @@ class ToolCall:
         __tracebackhide__ = True
         if isinstance(error, RefusedCall):
             chunk = error.chunk
-        elif isinstance(error, KeyboardInterrupt | GeneratorExit) or self._is_cancelled(error):
+        elif isinstance(error, KeyboardInterrupt | GeneratorExit) or self.is_stop(error):
             text = _below(response, "The call was interrupted before it ended.")
             chunk = ToolChunk.of(text, ToolResultState.INTERRUPTED)
         elif isinstance(error, AgentOrientedException):
@@ -338,35 +286,17 @@ class ToolCall:
             raise error
         if isinstance(error, asyncio.CancelledError):
             # Its own Stop is none from outside: whoever awaits the call goes on.
-            if self._is_cancelled(error) and self._is_from_outside(error):
+            if self.is_stop(error) and self.is_from_outside(error):
                 if isinstance(error, Interrupted):
                     raise asyncio.CancelledError from None
                 raise error
-            self._take_back()
+            self.take_back()
             return chunk
         # What a tool raises, even to leave the process, is its result; what this pipeline raises is the programmer's.
         # A cassette that doesn't fit is the programmer's wherever it is met.
         if isinstance(error, DeveloperOrientedException) and (not self._running or isinstance(error, CassetteError)):
             raise error
         return chunk
-
-    def _is_cancelled(self, error: BaseException) -> bool:
-        """Whether somebody stopped the call; a tool may also trip over a task of its own that it cancelled."""
-        if isinstance(error, ToolInterruptedError):
-            # A function that ends by its next report.
-            return self._stopped
-        asked = self._stopped or self._task is None or self._task.cancelling() > 0 or isinstance(error, Interrupted)
-        return isinstance(error, asyncio.CancelledError) and asked
-
-    def _is_from_outside(self, error: BaseException) -> bool:
-        return isinstance(error, Interrupted) or self._task is None or self._task.cancelling() > self._cancels
-
-    def _take_back(self) -> None:
-        """Leave the task as if it had never been cancelled for this call, also where the tool swallowed that."""
-        if self._task is not None:
-            for _ in range(self._cancels):
-                self._task.uncancel()
-        self._cancels = 0
 
     def _end(self, response: ToolResponse, entry: LogEntry, ended: ToolResultState) -> None:
         try:
@@ -382,10 +312,7 @@ class ToolCall:
         if self._reports is not None:
             self._reports.end()
         self.mark(ToolCallState.FINISHED)
-        if self._cancels:
-            self._take_back()
-        self._task = None
-        self._loop = None
+        self.stops_no_more()
         entry.seconds = time.perf_counter() - self._began
         own = response.__dict__
         entry.state = own["state"]

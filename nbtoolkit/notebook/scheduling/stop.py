@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook.scheduling import kernel as kernels
-from nbtoolkit.tool.run import Interrupted
+from nbtoolkit.tool.stopping import Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from nbtoolkit.notebook.text import count, one_line, settled, to_json, visible
 from nbtoolkit.notebook.widgets.diff import diff_markup
 from nbtoolkit.notebook.widgets.highlight import coloured
 from nbtoolkit.notebook.widgets.ledger import WHOLE_LIMIT, command_markup, parts_markup
-from nbtoolkit.tool.run import describe
+from nbtoolkit.schema.variables import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
