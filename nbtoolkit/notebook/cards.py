@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import scheduling
 from nbtoolkit.notebook.finish import finish
+from nbtoolkit.notebook.order import displayed
 from nbtoolkit.notebook.pending import PendingCall, Shared, Slot, same
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ class Cards:
             _item(taken).hold(call.card.view)
         else:
             scheduling.publish(call.bundle(), parent=parent, display_id=call.display_id(number))
+            displayed(call.display_id(number))
         # The card of the same call before it was edited; it goes now that this one is there.
         for earlier in held:
             self.take_away(earlier)
@@ -162,6 +164,7 @@ class Cards:
         shared.shown_under.append(parent)
         number = len(shared.shown_under)
         scheduling.publish(call.bundle(), parent=parent, display_id=shared.display_id(number))
+        displayed(shared.display_id(number))
 
     # -------------------------------------------------------------------------------------------------------- waiting
     def waiting(self) -> list[PendingCall]:
@@ -209,8 +212,6 @@ class Cards:
 
     def _let_go(self, call_id: str, record: Mapping[str, Any] | None, slot: Slot | None) -> None:
         held = self._held.get(call_id, [])
-        if held and slot is not None and record is not None and held[-1].shared is not None:
-            held[-1].shared.recorded(slot, record)
         while held:
             self.take_away(held[0], record, given_up=slot is not None and slot.display_id == held[0].display_id(1))
             del held[0]

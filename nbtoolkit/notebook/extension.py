@@ -52,7 +52,7 @@ class Extension:
         self._undo_warnings = show_warnings_as_lines()
         hooks.drive = scheduling.drive
         hooks.origin = _origin
-        hooks.place = scheduling.origin
+        hooks.place = self._recorder.order.place
         hooks.chat_view = NotebookView
         hooks.default_approver = self._approver
         hooks.observers.append(self._recorder)
@@ -106,6 +106,7 @@ class Extension:
 
     def _cell_ended(self, result: Any) -> None:  # noqa: ARG002 - IPython passes it
         self._toolkit.engine.end_cell()
+        self._recorder.order.cell_ended()
 
 
 def _origin() -> Origin:

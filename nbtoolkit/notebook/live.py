@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from nbtoolkit.message import TextBlock
 from nbtoolkit.notebook import scheduling
+from nbtoolkit.notebook.order import displayed
 from nbtoolkit.notebook.progress import Pace, Window
 from nbtoolkit.notebook.title import title
 from nbtoolkit.redact import redacted
@@ -157,6 +158,7 @@ class Feed:
         shown = {"version_major": 2, "version_minor": 0, "model_id": view.view.model_id}
         bundle = {VIEW: shown, "text/plain": f"{view.plain} (runs; %toolkit log tells how it ended)"}
         scheduling.publish(bundle, parent=place.parent, display_id=self.display_id)
+        displayed(self.display_id)
 
     def end(self) -> str | None:
         """Draw no more; gives the display that the record can take the place of."""

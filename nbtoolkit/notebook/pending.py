@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nbtoolkit.notebook import scheduling
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -37,8 +35,6 @@ class Shared:
     shown_under: list[Mapping[str, Any]] = field(default_factory=list)
     ended: list[PendingCall] = field(default_factory=list)
     left: list[PendingCall] = field(default_factory=list)
-    #: The records below it, in the order in which their calls ended, and the displays that hold them.
-    records: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     #: A record took its first display.
     gone: bool = False
 
@@ -49,21 +45,13 @@ class Shared:
     def slot(self, call: PendingCall) -> Slot:
         """The display for the record of a call that ends now.
 
-        With the last one each record moves up by a display, the first into the tray's: a saved notebook holds no empty one.
+        The last one's is the tray's own: a saved notebook holds no empty one. Which record stands where is put right then.
         """
         over = [each.card for each in (*self.ended, call)]
-        if not self.records or any(card not in over for card in self.tray.cards):
+        if any(card not in over for card in self.tray.cards):
             return Slot(f"{self.display_id(1)}-{call.id}", fresh=True)
-        places = [self.display_id(1), *(each for each, _ in self.records)]
-        for place, (_, record) in zip(places, self.records, strict=False):
-            scheduling.publish(record, parent=self.shown_under[0], display_id=place, update=True)
         self.gone = True
-        return Slot(places[-1])
-
-    def recorded(self, slot: Slot, record: Mapping[str, Any]) -> None:
-        """A record stands in that display."""
-        if slot.fresh:
-            self.records.append((slot.display_id, record))
+        return Slot(self.display_id(1))
 
 
 @dataclass(slots=True, eq=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.notebook import render, scheduling, tables
 from nbtoolkit.notebook.finish import finish
 from nbtoolkit.notebook.live import LiveCalls
+from nbtoolkit.notebook.order import Order
 from nbtoolkit.notebook.pending import Slot
 from nbtoolkit.notebook.scheduling.stopped import shorten
 
@@ -62,6 +63,8 @@ class Recorder:
         self._approver = approver
         #: Who shows a call in a place of its own, by the call's id: a panel that a tool is tried in.
         self.hosts: dict[str, Any] = {}
+        #: In what order the records of a cell stand.
+        self.order = Order()
         self.live = live = LiveCalls(lambda call_id: self.hosts.get(call_id) or approver.card(call_id))
         # Straight on, since each chunk of each call comes this way.
         self.started: Callable[[ToolCall], None] = live.started
@@ -85,26 +88,41 @@ class Recorder:
             if not shown:
                 bundle = render.record(entry, response)
                 _keep(entry.id, bundle)
+                bundles = [bundle, tables.message(entry.note)] if entry.note and not served else [bundle]
                 if host is not None:
                     host.record(bundle)
                 elif not served:
-                    show(bundle, where, slot or (None if display_id is None else Slot(display_id)))
+                    self._show(call, bundles, slot or (None if display_id is None else Slot(display_id)))
                 elif display_id is not None:
                     scheduling.publish({}, parent=where.parent, display_id=display_id, update=True)
+                if host is not None and len(bundles) > 1:
+                    show(bundles[1], where)
                 shown.append(bundle)
             if feed is not None:
                 feed.close()
-            if entry.note and len(shown) == 1 and not served:
-                note = tables.message(entry.note)
-                show(note, where)
-                shown.append(note)
             response.recorded(_Shown(shown[0], _cell(where)).again)
             self._approver.ended(call.id, None if served else shown[0], slot=slot)
+            self.order.ended(where)
 
         going_up = sys.exc_info()[1]
         if isinstance(going_up, KeyboardInterrupt | asyncio.CancelledError):
             shorten(going_up)
         finish(record)
+
+    def _show(self, call: ToolCall, bundles: list[dict[str, str]], slot: Slot | None) -> None:
+        """Show a record, and what is to be said below it, where its turn is."""
+        where: Any = call.place
+        if where is None or not where.in_kernel or _captured():
+            _show_all(bundles, where, slot)
+        elif slot is None and not (where.parent.get("content") or {}).get("allow_stdin"):
+            # Nobody watches, and who runs notebooks without a person may not follow a display that changes.
+            self.order.put(where, lambda: _show_all(bundles, where))
+        else:
+            slots = [slot or Slot(f"nbtoolkit-record-{call.id}", fresh=True)]
+            slots += [Slot(f"nbtoolkit-note-{call.id}", fresh=True)] * (len(bundles) - 1)
+            for bundle, each in zip(bundles, slots, strict=True):
+                show(bundle, where, each)
+            self.order.shown(where, [each.display_id for each in slots], bundles)
 
 
 class _Shown:
@@ -122,6 +140,11 @@ class _Shown:
         elif not here.in_kernel:
             # A terminal has written Out[n] already; what follows mustn't be nothing.
             print("(shown above)")  # noqa: T201
+
+
+def _show_all(bundles: list[dict[str, str]], where: Any, slot: Slot | None = None) -> None:
+    for number, bundle in enumerate(bundles):
+        show(bundle, where, slot if number == 0 else None)
 
 
 def is_recorded(response: ToolResponse) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +160,7 @@ def _approval_words(approval: Approval) -> str:
 
 
 class CallLog:
-    """The calls of one toolkit, oldest first; ``log[7]`` is the call number 7."""
+    """The calls of one toolkit, in the order in which they began; ``log[7]`` is the call number 7."""
 
     def __init__(self, maxlen: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
         self._entries: deque[LogEntry] = deque()
@@ -238,13 +239,15 @@ class CallLog:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[LogEntry]:
-        return iter(tuple(self._entries))
+        # They are held in the order in which they ended, which differs where they ran side by side.
+        return iter(sorted(self._entries.copy(), key=_number))
 
     def __getitem__(self, number: int) -> LogEntry:
         for entry in reversed(self._entries):
             if entry.number == number:
                 return entry
-        held = f"{self._entries[0].number} to {self._entries[-1].number}" if self._entries else "none"
+        numbers = [entry.number for entry in self]
+        held = f"{numbers[0]} to {numbers[-1]}" if numbers else "none"
         raise KeyError(f"the log holds no call number {number!r}; it holds {held}")
 
     def to_jsonl(self, path: str | Path | None = None) -> str:
@@ -272,6 +275,9 @@ class CallLog:
 
         hide = Redactor()
         return [hide.value(entry.to_dict()) for entry in self]
+
+
+_number = attrgetter("number")
 
 
 def _megabytes(size: int) -> str:

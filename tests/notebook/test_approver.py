@@ -566,7 +566,7 @@ def test_a_record_takes_the_place_of_a_card_that_was_answered_elsewhere_if_the_p
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_the_records_of_a_tray_stand_in_the_order_of_their_ends_and_leave_no_empty_display(
+def test_the_record_that_ends_last_takes_the_trays_place_so_that_no_empty_display_is_left(
     screen: Screen, removed: bool
 ) -> None:
     approver = InlineApprover()
@@ -585,7 +585,7 @@ def test_the_records_of_a_tray_stand_in_the_order_of_their_ends_and_leave_no_emp
     if removed:
         assert said == [None, "record of call-1"]
     else:
-        assert said == [f"record of call-{number}" for number in (2, 3, 1)]
+        assert said == [f"record of call-{number}" for number in (1, 2, 3)]
 
 
 def test_closing_denies_what_waits_and_takes_the_cards_away(screen: Screen) -> None:
