@@ -11,7 +11,6 @@ import os
 import secrets
 import signal
 import threading
-import time
 import weakref
 from contextlib import suppress
 from functools import partial
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
     from multiprocessing.connection import Connection
 
-__all__ = ["Carried", "carried", "runner"]
+__all__ = ["Carried", "carried", "executor_of", "runner"]
 
 # A report is a line of text and two numbers.
 _LARGEST = 65_536
 # Seconds between two looks at what an engine has published.
 _LOOK = 0.2
-# Seconds: the hub hears of what an engine does a little later.
-_HUB_SECONDS = 5.0
+# Seconds for an engine to hear of a stop; it does so beside whatever it runs.
+_TOLD_SECONDS = 5.0
 
 
 class Carried:
@@ -205,37 +204,48 @@ def _by_pipe(_executor: Executor, name: str, report: Any, once: bool) -> Carried
 class _ByEvents(Carried):
     """A stop takes a waiting call back, and reaches a running one at its next report: it runs in a worker's thread."""
 
-    def __init__(self, name: str, report: Any, client: Any, desk: _Desk, *, once: bool) -> None:
+    def __init__(self, name: str, report: Any, client: Any, desk: _Desk | None, *, once: bool) -> None:
         super().__init__(name, report, once=once)
         self._client, self._desk = client, desk
-        self.ticket = {"engine": "ClientExecutor", "id": self.id, "name": name, "topic": desk.topic, "once": once}
-        desk.calls[self.id] = self
+        # Also where nobody hears its reports: the call must know whether it has begun before.
+        self._topic = _a_topic() if desk is None else desk.topic
+        self.ticket = {"engine": "ClientExecutor", "id": self.id, "name": name, "topic": self._topic, "once": once}
+        if desk is not None:
+            desk.calls[self.id] = self
+
+    def _can_ask(self) -> bool:
+        return self._client is not None and self._client.status == "running"
 
     def stop(self, future: Future[Any]) -> None:  # noqa: ARG002 - others look at it
         from nbtoolkit.tool.worker import stop_here
 
-        if self._client.status == "running":
+        if self._can_ask():
             # In the client's own loop, where its methods are coroutines.
             self._client.loop.add_callback(partial(self._client.run, stop_here, self.id, on_error="ignore"))
 
     def end(self) -> None:
-        self._desk.calls.pop(self.id, None)
-        if self.once and self._client.status == "running":
+        if self._desk is not None:
+            self._desk.calls.pop(self.id, None)
+        if self.once and self._can_ask():
             self._client.loop.add_callback(self._forget)
 
     async def _forget(self) -> None:
         from distributed import Event
 
-        event: Any = Event(self._desk.topic + self.id, client=self._client)  # type: ignore[no-untyped-call]
+        event: Any = Event(self._topic + self.id, client=self._client)  # type: ignore[no-untyped-call]
         with suppress(Exception):  # the scheduler may be gone
             await event.clear()
+
+
+def _a_topic() -> str:
+    return f"nbtoolkit-{secrets.token_hex(8)}"
 
 
 class _Desk:
     """What one client's workers send."""
 
     def __init__(self, client: Any) -> None:
-        self.topic = f"nbtoolkit-{secrets.token_hex(8)}"
+        self.topic = _a_topic()
         self.calls: weakref.WeakValueDictionary[str, Carried] = weakref.WeakValueDictionary()
         client.subscribe_topic(self.topic, self._heard)
 
@@ -247,13 +257,27 @@ class _Desk:
 
 
 _desks: weakref.WeakKeyDictionary[Any, _Desk] = weakref.WeakKeyDictionary()
+# The clients whose executors were made here, by them.
+_clients: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def executor_of(client: Any) -> Executor:
+    """A client's executor, which doesn't say itself whose it is."""
+    made: Executor = client.get_executor()
+    _clients[made] = client
+    return made
 
 
 def _by_events(executor: Executor, name: str, report: Any, once: bool) -> Carried:
-    # The executor has no public way to its client; without it the call runs, and nothing is carried.
-    client = getattr(executor, "_client", None)
-    if client is None or not hasattr(client, "subscribe_topic"):
-        return Carried(name, report, once=once)
+    client = _clients.get(executor)
+    if client is None:
+        from distributed import Client
+
+        # The notebook's newest. Were it another scheduler's, reports would go unheard, and no call would be any other's.
+        with suppress(ValueError):
+            client = Client.current()  # type: ignore[no-untyped-call]
+    if client is None:
+        return _ByEvents(name, report, None, None, once=once)
     with _making:
         desk = _desks.get(client)
         if desk is None:
@@ -263,7 +287,7 @@ def _by_events(executor: Executor, name: str, report: Any, once: bool) -> Carrie
 
 # --------------------------------------------------------------------------------------------------------- ipyparallel
 class _ByData(Carried):
-    """A stop takes a waiting call back; one that runs is ended by a signal where the engine is known and has no other."""
+    """A stop takes a waiting call back, and ends one that runs by a signal, whichever of the view's engines has it."""
 
     def __init__(self, name: str, report: Any, view: Any, *, once: bool) -> None:
         super().__init__(name, report, once=once)
@@ -290,27 +314,19 @@ class _ByData(Carried):
                 return
 
     def stop(self, future: Future[Any]) -> None:
-        # A future of ipyparallel's is cancelled with the wait for it, whatever the engine does.
-        self._view.abort([future], block=False)
-        threading.Thread(target=self._interrupt, args=(future,), name="nbtoolkit-stop", daemon=True).start()
+        # A future of ipyparallel's is cancelled with the wait for it, whatever the engines do.
+        told: Any = None
+        with suppress(Exception):  # the client was closed, or no engine is left
+            told = self._view.abort([future], block=False)
+        if told is not None and hasattr(signal, "SIGURG"):
+            threading.Thread(target=self._wake, args=(told,), name="nbtoolkit-stop", daemon=True).start()
 
-    def _interrupt(self, future: Any) -> None:
-        target = getattr(self._view, "targets", None)
-        if not isinstance(target, int) or not hasattr(signal, "SIGURG"):
-            return
-        client, deadline = self._view.client, time.monotonic() + _HUB_SECONDS
-        while not future.metadata["completed"] and time.monotonic() < deadline:
-            with suppress(Exception):  # the engine, the hub or the client is gone
-                if self._runs(future, client, target):
-                    client.send_signal("SIGURG", targets=target, block=False)
-                    return
-            time.sleep(_LOOK)
-
-    @staticmethod
-    def _runs(future: Any, client: Any, target: int) -> bool:
-        """Whether the engine is at this call: it has said so, or its hub knows of no other there."""
-        said = "nbtoolkit" in (future.metadata["data"] or {})
-        return said or client.queue_status(target, verbose=False)["queue"] == 1
+    def _wake(self, told: Future[Any]) -> None:
+        """Signal the engines once they know which call is meant: the one that runs it ends it, the others hear nothing."""
+        with suppress(Exception):
+            with suppress(TimeoutError):  # one of them is lost
+                told.result(_TOLD_SECONDS)
+            self._view.client.send_signal("SIGURG", targets=self._view.targets, block=False)
 
     def end(self) -> None:
         self._over.set()

@@ -1,7 +1,7 @@
 """Calls on executors: what is handed over, what stands in for an argument, and what becomes of a worker that is lost.
 
 Any concurrent.futures.Executor will do. Of the engines that hold data themselves two are known by their classes' names,
-so that none is imported: a dask.distributed client's executor, whose futures are arguments by reference, and an
+so that none is imported: a dask.distributed client or its executor, whose futures are arguments by reference, and an
 ipyparallel view's, whose ``Reference("name")`` is one. They get the function and its arguments side by side and put
 in what they hold; the notebook never sees it. An approval and the log stay in the notebook whatever runs the call; its
 reports and its stop go to and fro beside it (``carrying``). A call whose worker is lost has run once, or as often as the
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.schema.hints import innermost
-from nbtoolkit.tool.carrying import Carried, carried, runner
+from nbtoolkit.tool.carrying import Carried, carried, executor_of, runner
 from nbtoolkit.tool.orphans import guarded
 from nbtoolkit.tool.progress import current_call
 from nbtoolkit.tool.worker import BegunBeforeError
@@ -53,7 +53,14 @@ _ARROW = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
 def _kind(executor: object) -> str:
     # By its class's name: importing the pool of processes costs more than making a tool, the engines seconds.
     names = {each.__name__ for each in type(executor).__mro__}
+    if _is_client(executor):
+        return _DISTRIBUTED
     return next((kind for kind in (_PROCESSES, _DISTRIBUTED, _IPYPARALLEL) if kind in names), "")
+
+
+def _is_client(given: object) -> bool:
+    """Whether it is a dask.distributed client, which makes executors and is none."""
+    return any(each.__name__ == "Client" and each.__module__.startswith("distributed.") for each in type(given).__mro__)
 
 
 def is_elsewhere(executor: object) -> bool:
@@ -69,7 +76,7 @@ class Source:
             raise DeveloperOrientedException(
                 f"executor must be a concurrent.futures.Executor or a function that makes one, got {given!r}."
             )
-        self._given = given
+        self._given = executor_of(given) if _is_client(given) else given
         self._made: Executor | None = None
         self._lock = threading.Lock()
 
@@ -86,6 +93,8 @@ class Source:
             if self._made is None:
                 make: Any = self._given
                 made = make()
+                if _is_client(made):
+                    made = executor_of(made)
                 if not hasattr(made, "submit"):
                     raise DeveloperOrientedException(
                         f"executor made {made!r}, which is no concurrent.futures.Executor."

@@ -294,17 +294,33 @@ def stop_here(id: str) -> None:  # noqa: A002 - the call's
 
 # --------------------------------------------------------------------------------------------------------- ipyparallel
 class _EngineRun(_Interruptible):
-    """A call in an engine's main thread. Its signal is one that does nothing where nobody listens to it."""
+    """A call in an engine's main thread: its message is aborted first, then a signal comes.
+
+    An engine keeps the ids of aborted messages, and the one that runs is not yet among those that it would leave out. The
+    signal is one that does nothing where nobody listens to it; it may come for another engine's call.
+    """
 
     number = getattr(signal, "SIGURG", signal.SIGINT)
+
+    def __init__(self, ticket: Ticket) -> None:
+        super().__init__(ticket)
+        self._message, self._aborted = _message()
 
     def begin(self) -> None:
         if hasattr(signal, "SIGURG"):
             super().begin()
-        self.send({"id": self.id, "begun": True})
+            # Aborted between the engine's own look and this one.
+            if self._message in self._aborted:
+                self.stopped = True
+                raise stopped(self.name)
+
+    def end(self) -> None:
+        if self._armed:
+            self._aborted.discard(self._message)
+        super().end()
 
     def _on_signal(self, number: int, frame: Any) -> None:  # noqa: ARG002 - as the signal module calls it
-        if self._armed and not self._told:
+        if self._armed and not self._told and self._message in self._aborted:
             self._asked = self._told = self.stopped = True
             raise KeyboardInterrupt
 
@@ -312,6 +328,20 @@ class _EngineRun(_Interruptible):
         from ipyparallel.datapub import publish_data
 
         publish_data({"nbtoolkit": message})
+
+
+def _message() -> tuple[str, set[str]]:
+    """The id of the message that is handled here, and the engine's own set of those that were aborted."""
+    try:
+        from ipyparallel.engine.kernel import IPythonParallelKernel
+
+        if not IPythonParallelKernel.initialized():
+            return "", set()
+        kernel: Any = IPythonParallelKernel.instance()
+        return str(kernel.get_parent("shell")["header"]["msg_id"]), kernel.aborted
+    except (ImportError, AttributeError, KeyError, TypeError):
+        # Another kind of engine: what runs there goes on.
+        return "", set()
 
 
 _RUNS: dict[str, type[_Run]] = {

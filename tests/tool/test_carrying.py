@@ -338,14 +338,35 @@ def cluster() -> Iterator[Any]:
 
 
 def test_a_distributed_worker_reports_to_the_notebook(cluster: Any, reports: list[Progress]) -> None:
-    toolkit = toolkit_of(workers.count, executor=cluster.get_executor())
+    toolkit = toolkit_of(workers.count, executor=cluster)
     assert toolkit.call_sync("count", to=3, pause=0.2).value == 3
     assert (1, 3, "at 1", False) in told(reports)
     assert reports[-1].ended
 
 
+def test_a_client_is_an_executor_that_carries_though_another_schedulers_is_the_current_one(
+    cluster: Any, reports: list[Progress], tmp_path: Path
+) -> None:
+    with (
+        distributed.LocalCluster(
+            processes=False, n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=60
+        ) as other,
+        distributed.Client(other) as current,
+    ):
+        for executor in (lambda: cluster, current.get_executor()):
+            reports.clear()
+            toolkit = toolkit_of(workers.count, executor=executor)
+            assert toolkit.call_sync("count", to=3, pause=0.2).value == 3
+            assert (1, 3, "at 1", False) in told(reports)
+        # An executor doesn't say whose it is; what a call must not do, it does as little.
+        toolkit = toolkit_of(workers.vanish_at_first, executor=cluster.get_executor())
+        file = tmp_path / "runs"
+        assert toolkit.call_sync("vanish_at_first", path=str(file), times=99).state is ToolResultState.ERROR
+        assert file.read_text() == "x"
+
+
 def test_a_stop_reaches_a_distributed_worker_at_its_next_report(cluster: Any, tmp_path: Path) -> None:
-    toolkit = toolkit_of(workers.stubborn, executor=cluster.get_executor())
+    toolkit = toolkit_of(workers.stubborn, executor=cluster)
     file = tmp_path / "begun"
     response = asyncio.run(stop_once(toolkit, file.exists, "stubborn", path=str(file)))
     assert response.state is ToolResultState.INTERRUPTED
@@ -367,7 +388,7 @@ def test_a_call_whose_distributed_worker_is_lost_has_begun_once(cluster: Any, tm
 
 
 def test_an_idempotent_call_is_begun_anew_by_the_scheduler_and_its_record_says_so(cluster: Any, tmp_path: Path) -> None:
-    toolkit = toolkit_of(workers.vanish_at_first, executor=cluster.get_executor(), is_idempotent=True)
+    toolkit = toolkit_of(workers.vanish_at_first, executor=cluster, is_idempotent=True)
     file = tmp_path / "runs"
     assert toolkit.call_sync("vanish_at_first", path=str(file), times=1).value == 2
     assert next(iter(toolkit.log)).mended == ("workers of vanish_at_first were lost, and it began 2 times",)
@@ -389,6 +410,29 @@ def test_an_engine_reports_to_the_notebook_and_a_stop_ends_what_it_does(
     assert toolkit.call_sync("double", n=4).value == 8
     assert time.monotonic() - begun < 30
     assert file.read_text() == "ended"
+
+
+def test_a_stop_ends_what_any_engine_of_a_balanced_view_does_and_no_other_call(
+    engines: ipyparallel.Client, tmp_path: Path
+) -> None:
+    view = engines.load_balanced_view()
+    toolkit = toolkit_of(workers.sleep, workers.hold, executor=view.executor)
+
+    async def all_of_it() -> list[ToolResponse]:
+        ended: list[ToolResponse] = []
+        # Whichever engine has the one that is stopped, the other one has this.
+        held = tmp_path / "held"
+        other = asyncio.ensure_future(toolkit.call("hold", path=str(held)).complete())
+        await until(held.exists)
+        for number in range(2):
+            file = tmp_path / f"begun-{number}"
+            ended.append(await stop_once(toolkit, file.exists, "sleep", path=str(file)))
+            await until(lambda file=file: file.read_text() == "ended")  # type: ignore[misc]
+        held.unlink()
+        return [*ended, await asyncio.wait_for(other, START)]
+
+    states = [response.state for response in asyncio.run(all_of_it())]
+    assert states == [ToolResultState.INTERRUPTED, ToolResultState.INTERRUPTED, ToolResultState.SUCCESS]
 
 
 def test_a_signal_to_a_process_between_two_calls_does_no_harm(pool: ProcessPoolExecutor) -> None:
