@@ -22,6 +22,7 @@ LAYERS: list[set[str]] = [
     {
         "tool.process",
         "tool.children",
+        "tool.nursery",
         "tool.screen",
         "tool.diffs",
         "tool.faults",

@@ -14,6 +14,7 @@ FIGURES = (
     "streaming",
     "servers",
     "searching",
+    "commanding",
     "judging",
     "reading",
     "importing",

@@ -7,6 +7,7 @@ this process, known by its group and by a mark in its environment. Threads liste
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -16,6 +17,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from nbtoolkit.tool.nursery import nursery
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -23,8 +26,8 @@ __all__ = ["Child", "Kept", "Plain", "can_be_kept"]
 
 # The process between has its own patience with those that don't end at once; this is more.
 GOODBYE = 5.0
-
-_KEEPER = str(Path(__file__).with_name("process_keeper.py"))
+# One that hasn't come by the time its command is to end was stopped, or this machine hardly moves.
+LAST_CALL = 1.0
 
 
 class Child(Protocol):
@@ -118,23 +121,13 @@ class Kept:
         self.over = False
         self.failed = False
         self._left: int | None = None
-        self._program = 0
+        self._keeper = self._program = 0
         self._mark = mark
         self._wake = wake
         self._channel, theirs = socket.socketpair()
         self.output, writing = os.pipe()
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - our own script
-                [sys.executable, "-I", "-S", _KEEPER, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=writing,
-                # The command's goes where its stdout goes; what a Python has to say that can't start is nobody's.
-                stderr=subprocess.DEVNULL,
-                cwd=cwd,
-                env={**env, mark[0]: mark[1]},
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
+            umask = nursery.place(theirs, writing)
         except BaseException:
             os.close(self.output)
             self._channel.close()
@@ -142,14 +135,22 @@ class Kept:
         finally:
             os.close(writing)
             theirs.close()
-        self._listener = threading.Thread(target=self._listen, args=(list(argv),), daemon=True, name="nbtoolkit-wait")
+        wanted = {
+            "cwd": cwd,
+            "umask": umask,
+            # Pairs, since a name may be there that JSON would order otherwise.
+            "env": [*env.items(), mark],
+            "argv": list(argv),
+        }
+        self._listener = threading.Thread(
+            target=self._listen, args=(json.dumps(wanted).encode(),), daemon=True, name="nbtoolkit-wait"
+        )
         self._listener.start()
 
-    def _listen(self, argv: list[str]) -> None:
-        # Not as its arguments: `pkill -f` in a command would find its own words there.
-        command = b"\0".join(map(os.fsencode, argv))
+    def _listen(self, wanted: bytes) -> None:
+        # Not as arguments: `pkill -f` in a command would find its own words there.
         with contextlib.suppress(OSError):
-            self._channel.sendall(len(command).to_bytes(4, "big") + command)
+            self._channel.sendall(len(wanted).to_bytes(4, "big") + wanted)
             buffer = b""
             while data := self._channel.recv(4096):
                 *lines, buffer = (buffer + data).split(b"\n")
@@ -157,12 +158,14 @@ class Kept:
                     self._heard(line[:1], int(line[1:]))
         if not self.over:
             # The command ended the process between, or that process never came to run it.
-            self.failed = not self._program
+            self.failed = not self._keeper
             self.over = True
         self._wake()
 
     def _heard(self, word: bytes, number: int) -> None:
         if word == b"+":
+            self._keeper = number
+        elif word == b">":
             self._program = number
         elif word == b"=":
             self.code = number
@@ -182,17 +185,29 @@ class Kept:
     def end(self) -> int:
         """End all who descend from it."""
         self._say(b"k")
-        self._listener.join(GOODBYE)
+        # Before it has begun there is nothing to end.
+        self._listener.join(GOODBYE if self._keeper else LAST_CALL)
         if self._left is None:
-            # It was ended itself, or stopped.
-            self._process.kill()
-            if self._program:
-                _signal_group(self._program, signal.SIGKILL)
-            _end_marked(self._mark)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=2.0)
+            self._end_without()
         self._channel.close()
         return self._left or 0
+
+    def _end_without(self) -> None:
+        """End them where the process between doesn't: it was ended itself, or stopped."""
+        if self._listener.is_alive():
+            # It has the other end of the socket still, so the number is its own.
+            if self._keeper:
+                with contextlib.suppress(OSError):
+                    os.kill(self._keeper, signal.SIGKILL)
+            else:
+                nursery.kill()
+            # It starts nothing for whoever has hung up.
+            with contextlib.suppress(OSError):
+                self._channel.shutdown(socket.SHUT_RDWR)
+            self._listener.join(GOODBYE)
+        if self._program:
+            _signal_group(self._program, signal.SIGKILL)
+        _end_marked(self._mark)
 
 
 def can_be_kept() -> bool:

@@ -138,7 +138,9 @@ class _Run:
         self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
         self._plain: Callable[[], Child] = lambda: Plain(argv, cwd, env, mark, self._wake, started)
-        self.child: Child = Kept(argv, cwd, env, mark, self._wake) if can_be_kept() and not _unkept else self._plain()
+        self._kept: Callable[[], Child] = lambda: Kept(argv, cwd, env, mark, self._wake)
+        self._again = can_be_kept() and not _unkept
+        self.child: Child = self._kept() if self._again else self._plain()
         self.pump = _Pump(self.child.output, self._wake)
         self.ended = False
 
@@ -154,13 +156,21 @@ class _Run:
                 await self._event.wait()
         self._event.clear()
         if self.child.failed:
-            # The next one couldn't start either.
-            global _unkept
-            _unkept = True
             self.child.end()
-            self.child = self._plain()
+            self.child = self._another()
             self.pump = _Pump(self.child.output, self._wake)
         return self.pump.take()
+
+    def _another(self) -> Child:
+        """A child in the place of one that never began."""
+        if self._again:
+            # Where keepers come from may have been ended by another command, just then.
+            self._again = False
+            return self._kept()
+        # The next one couldn't start either.
+        global _unkept
+        _unkept = True
+        return self._plain()
 
     async def ask(self) -> None:
         """Ask it to end, and give it time for that."""

@@ -1,10 +1,15 @@
-"""The process between a command and this one: all that the command starts stays below it, and ends with it.
+"""The processes between commands and this one: all that a command starts stays below its keeper, and ends with it.
 
-It runs as a script, with nothing but the standard library; its one argument is the number of a socket. On Linux a
-process can ask to inherit the orphans among its descendants; so nobody gets out from under it, whatever group, session
-or environment of its own he makes himself. Over the socket it is told the program and its arguments, their length in four bytes before them. It says ``+pid`` when the program runs, ``=status`` when it
-has ended and ``!count`` when nothing is left but that many who may not be ended (another user's); it hears ``t`` (ask
-all to end) and ``k`` (end all), and takes the socket's end, or its parent's, for the latter.
+It runs as a script, with nothing but the standard library, once for a kernel: starting a Python takes ten times as long
+as the command that most people run. It is a nursery: for each command it is sent a socket and a pipe, over the socket
+that is its first argument, and forks a keeper, which has them for its own.
+
+On Linux a process can ask to inherit the orphans among its descendants; so nobody gets out from under a keeper, whatever
+group, session or environment of its own he makes himself. Over its socket it is told what to run: folder, umask,
+environment and arguments, their lengths before them. It says ``+pid`` before it starts the program (what may have run is
+never started a second time), ``>pid`` when it runs, ``=status`` when it has ended and ``!count`` when nothing is left but
+that many who may not be ended (another user's); it hears ``t`` (ask all to end) and ``k`` (end all), and takes the
+socket's end, or the kernel's, for the latter.
 
 Out of reach: what another service starts on request (``systemd-run``, ``at``, ``docker run -d``), and other users'.
 """
@@ -13,17 +18,24 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
+import json
 import os
 import select
 import signal
+import socket
 import sys
 import time
+from typing import Any
 
 SET_CHILD_SUBREAPER = 36
 # A process that was killed is gone in no time, unless it hangs in the system itself.
 PATIENCE = 3.0
 # One that ends by itself meanwhile can't be signalled either.
 REFUSALS = 20
+# What the nursery and its keepers shrug off; a command has them as everybody does.
+IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+USUAL = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 
 
 def descendants() -> list[int]:
@@ -59,56 +71,65 @@ def send(number: int, processes: list[int]) -> int:
     return count
 
 
-def read(channel: int) -> list[str]:
-    """The program and its arguments."""
-    data = b""
-    while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
-        piece = os.read(channel, 65536)
-        if not piece:
-            sys.exit(0)
-        data += piece
-    return [os.fsdecode(each) for each in data[4:].split(b"\0")]
+def read(channel: int) -> dict[str, Any]:
+    """What to run."""
+    size = int.from_bytes(exactly(channel, 4), "big")
+    wanted: dict[str, Any] = json.loads(exactly(channel, size))
+    return wanted
+
+
+def exactly(channel: int, size: int) -> bytes:
+    """So many bytes: what is said afterwards isn't for here."""
+    pieces = []
+    while size > 0:
+        # Whoever wanted it may have gone by now.
+        if not (piece := os.read(channel, size)):
+            os._exit(0)
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
 
 
 class Keeper:
     """One program, and who descends from it."""
 
-    def __init__(self, channel: int) -> None:
+    def __init__(self, channel: int, output: int) -> None:
         self.channel = channel
+        self.output = output
         self.program = 0
         self.alone = False
 
     def say(self, line: str) -> None:
-        """Tell the parent, if there is one still."""
+        """Tell the kernel, if there is one still."""
         with contextlib.suppress(OSError):
             os.write(self.channel, f"{line}\n".encode())
 
-    def start(self, command: list[str]) -> None:
+    def start(self, wanted: dict[str, Any]) -> None:
         """Start the program in a session of its own, its signals as they are for everybody."""
-        told, tell = os.pipe()
-        self.program = os.fork()
-        if self.program == 0:
-            try:
-                # Not before the parent was told of it: what may have run is never started a second time.
-                os.read(told, 1)
-                os.dup2(1, 2)
-                os.setsid()
-                for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                    signal.signal(number, signal.SIG_DFL)
-                signal.set_wakeup_fd(-1)
-                os.execv(command[0], command)  # noqa: S606 - a program is what it is for
-            except OSError as error:
-                os.write(2, f"{command[0]}: {error.strerror}\n".encode())
-            finally:
-                os._exit(127)
-        # What is written is the command's, and ends with it.
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in (0, 1, 2):
-            os.dup2(nothing, standard)
-        self.say(f"+{self.program}")
-        os.write(tell, b"g")
-        os.close(told)
-        os.close(tell)
+        # An error ends it: whoever wanted this has gone.
+        os.write(self.channel, f"+{os.getpid()}\n".encode())
+        name = wanted["cwd"]
+        try:
+            os.chdir(name)
+            os.umask(wanted["umask"])
+            name = wanted["argv"][0]
+            self.program = os.posix_spawn(
+                name,
+                wanted["argv"],
+                dict(wanted["env"]),
+                # Its stdin is nothing, as this one's is.
+                file_actions=[(os.POSIX_SPAWN_DUP2, self.output, each) for each in (1, 2)],
+                setsid=True,
+                setsigmask=(),
+                setsigdef=USUAL,
+            )
+            self.say(f">{self.program}")
+        except (OSError, ValueError) as error:
+            os.write(self.output, f"{name}: {getattr(error, 'strerror', error)}\n".encode(errors="replace"))
+            self.say("=127")
+        # What is written is the command's, and ends with it; so is the folder.
+        os.close(self.output)
+        os.chdir("/")
 
     def reap(self) -> None:
         """Take leave of those that have ended."""
@@ -141,31 +162,34 @@ class Keeper:
             select.select([], [], [], 0.002)
 
 
-def main() -> None:
-    """Run one program and see to its end."""
-    channel = int(sys.argv[1])
-    os.set_inheritable(channel, False)
-    command = read(channel)
-    if ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        return
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+def wakened() -> int:
+    """A descriptor that can be read when a child has ended."""
     woken, waker = os.pipe()
     for end in (woken, waker):
         os.set_blocking(end, False)
-    signal.set_wakeup_fd(waker)
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    sources = [channel, woken]
-    parent = os.getppid()
-    # Others that were forked from the parent may hold the socket's other end; this one they can't hold.
-    with contextlib.suppress(OSError, AttributeError):
-        sources.append(os.pidfd_open(parent))
-    keeper = Keeper(channel)
-    keeper.start(command)
+    return woken
+
+
+def keep(channel: int, output: int, kernel: list[int]) -> None:
+    """See one program to its end; ``kernel`` can be read when that has gone."""
+    keeper = Keeper(channel, output)
+    if ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        return
+    wanted = read(channel)
+    woken = wakened()
+    # Others that were forked from the kernel may hold the socket's other end; `kernel` they can't hold.
+    sources = [channel, woken, *kernel]
+    keeper.start(wanted)
+    if not keeper.program:
+        keeper.say("!0")
+        return
     while True:
         ready = select.select(sources, [], [])[0]
         if woken in ready:
-            os.read(woken, 4096)
+            with contextlib.suppress(BlockingIOError):
+                os.read(woken, 4096)
             keeper.reap()
             if keeper.alone:
                 keeper.say("!0")
@@ -181,6 +205,57 @@ def main() -> None:
             continue
         keeper.say(f"!{keeper.end()}")
         return
+
+
+def nursery(control: socket.socket, kernel: list[int]) -> None:
+    """Fork a keeper for each command, until the kernel has gone."""
+    woken = wakened()
+    while True:
+        ready = select.select([control.fileno(), woken, *kernel], [], [])[0]
+        if woken in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(woken, 4096)
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+        if control.fileno() in ready:
+            word, given, _, _ = socket.recv_fds(control, 1, 2)
+            if not word:
+                return
+            for each in given:
+                os.set_inheritable(each, False)
+            # Where it can't fork the socket's end says so.
+            with contextlib.suppress(OSError):
+                if len(given) == 2 and os.fork() == 0:
+                    try:
+                        os.setsid()
+                        control.close()
+                        keep(given[0], given[1], kernel)
+                    finally:
+                        os._exit(0)
+            for each in given:
+                os.close(each)
+        elif set(ready) - {woken}:
+            return
+
+
+def main() -> None:
+    """Keep the commands of the process whose number is the second argument, told over the socket that is the first."""
+    # Its number may be larger than what can be waited for.
+    control = socket.socket(fileno=os.dup(int(sys.argv[1])))
+    os.close(int(sys.argv[1]))
+    control.set_inheritable(False)
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    kernel: list[int] = []
+    with contextlib.suppress(OSError, AttributeError):
+        kernel.append(os.pidfd_open(int(sys.argv[2])))
+    if os.getppid() != int(sys.argv[2]):
+        return
+    # What isn't moved about by a collector is shared with each keeper.
+    gc.disable()
+    gc.freeze()
+    nursery(control, kernel)
 
 
 if __name__ == "__main__":

@@ -237,17 +237,60 @@ def test_a_command_that_ends_the_process_above_it_is_ended_too_and_was_run_once(
 def test_where_nothing_can_stand_between_a_command_runs_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nbtoolkit.tool import children, process
+    from nbtoolkit.tool import children, nursery, process
 
     monkeypatch.setattr(process, "_unkept", False)
-    monkeypatch.setattr(children, "_KEEPER", str(tmp_path / "gone.py"))
+    monkeypatch.setattr(nursery, "SCRIPT", str(tmp_path / "gone.py"))
+    barren = nursery.Nursery()
+    monkeypatch.setattr(children, "nursery", barren)
     response = asyncio.run(run("echo out; exit 3", tmp_path))
     assert response.text == "out\n[exit code 3]"
     assert process._unkept is True
+    barren.end()
     pid = tmp_path / "pid"
     response = asyncio.run(run(f"(echo $BASHPID > {pid}; exec setsid sleep 100) & sleep 100", timeout=400))
     assert "timed out" in response.text
     assert gone(written(pid))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing stands between elsewhere")
+@pytest.mark.parametrize("number", ["KILL", "STOP"])
+def test_a_command_that_ends_or_stops_what_makes_the_processes_above_commands_harms_no_other(
+    tmp_path: Path, number: str
+) -> None:
+    above = "$(cut -d' ' -f4 /proc/$PPID/stat)"
+    response = asyncio.run(run(f"kill -{number} {above}; kill -{number} {above}; echo mine", tmp_path))
+    assert response.text == "mine\n"
+    # One that was stopped isn't seen to be: what waits for it ends in time, and the next begins anew.
+    response = asyncio.run(run("echo next", tmp_path, timeout=500))
+    assert response.text == "next\n" or (number == "STOP" and "timed out" in response.text)
+    assert asyncio.run(run("echo another", tmp_path)).text == "another\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing stands between elsewhere")
+def test_a_command_has_the_limits_and_the_mask_that_its_process_has_by_now(tmp_path: Path) -> None:
+    import resource
+
+    command = "ulimit -Sc; umask; nice"
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    before = os.umask(0o027)
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+        assert asyncio.run(run(command, tmp_path)).text.splitlines()[:2] == ["0", "0027"]
+        resource.setrlimit(resource.RLIMIT_CORE, (min(hard, 4096) if hard >= 0 else 4096, hard))
+        os.umask(0o022)
+        core, mask, _ = asyncio.run(run(command, tmp_path)).text.splitlines()
+        assert (core, mask) == (str((min(hard, 4096) if hard >= 0 else 4096) // 1024), "0022")
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+        os.umask(before)
+
+
+def test_commands_at_once_have_their_own_output_and_end(tmp_path: Path) -> None:
+    async def scenario() -> list[str]:
+        return [each.text for each in await asyncio.gather(*(run(f"echo {n}; exit {n}", tmp_path) for n in range(8)))]
+
+    assert asyncio.run(scenario()) == ["0\n", *(f"{n}\n[exit code {n}]" for n in range(1, 8))]
 
 
 def test_stdout_and_stderr_come_in_the_order_in_which_they_were_written() -> None:
