@@ -12,12 +12,14 @@ import logging
 import threading
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook import scheduling
 from nbtoolkit.notebook.finish import finish
 from nbtoolkit.notebook.order import displayed
-from nbtoolkit.notebook.pending import PendingCall, Shared, Slot, same
+from nbtoolkit.notebook.pending import PendingCall, Shared, Slot, in_words, same
+from nbtoolkit.notebook.saved import Saved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -149,10 +151,14 @@ class Cards:
             held.remove(taken)
             call.first, call.beneath = taken.display_id(1), [taken, *taken.beneath]
             call.lines += taken.lines
+            call.saved, taken.saved = taken.saved, []
+            for each in call.saved:
+                each.say(lambda: [in_words(call.card)])
             _item(taken).hold(call.card.view)
         else:
             scheduling.publish(call.bundle(), parent=parent, display_id=call.display_id(number))
             displayed(call.display_id(number))
+            call.saved.append(Saved(call.display_id(number), parent, lambda: [in_words(call.card)]))
         # The card of the same call before it was edited; it goes now that this one is there.
         for earlier in held:
             self.take_away(earlier)
@@ -165,6 +171,7 @@ class Cards:
         number = len(shared.shown_under)
         scheduling.publish(call.bundle(), parent=parent, display_id=shared.display_id(number))
         displayed(shared.display_id(number))
+        shared.saved.append(Saved(shared.display_id(number), parent, partial(_in_words, shared)))
 
     # -------------------------------------------------------------------------------------------------------- waiting
     def waiting(self) -> list[PendingCall]:
@@ -187,6 +194,8 @@ class Cards:
         if call not in held:
             held.append(call)
         call.card.settle(words)
+        for each in call.saved if call.shared is None else call.shared.saved:
+            each.refresh()
         if call.shared is not None:
             self._clear(call.shared)
         while len(self._held) > MAX_HELD:
@@ -237,6 +246,8 @@ class Cards:
                         continue
                     left = (record or {}) if number > 1 else {}
                     scheduling.publish(left, parent=parent, display_id=call.display_id(number), update=True)
+            for each in call.saved:
+                each.end()
             for line, parent in call.lines:
                 scheduling.publish({}, parent=parent, display_id=line, update=True)
         except Exception:
@@ -260,6 +271,8 @@ class Cards:
             if record is not None and number > 1:
                 display_id = f"{shared.display_id(number)}-{call.id}"
                 scheduling.publish(record, parent=parent, display_id=display_id)
+        for each in shared.saved:
+            each.refresh()
         if shared.tray.waits and call not in shared.left:
             card = _item(call)
             # It keeps its room until the others are answered.
@@ -277,6 +290,8 @@ class Cards:
         left = [_item(call) for call in shared.left]
         if any(card not in left for card in shared.tray.cards):
             return
+        for saved in shared.saved:
+            saved.end()
         self._trays = {key: each for key, each in self._trays.items() if each is not shared}
         if left:
             shared.tray.leave(left)
@@ -297,6 +312,11 @@ class Cards:
 
 def _key(question: Question) -> Key:
     return threading.get_ident(), (question.origin.parent.get("header") or {}).get("msg_id")
+
+
+def _in_words(shared: Shared) -> list[tuple[str, str]]:
+    ended = [call.card for call in shared.ended]
+    return [in_words(card) for card in shared.tray.cards if card not in ended]
 
 
 def _is_approval(card: object) -> bool:

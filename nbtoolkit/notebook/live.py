@@ -17,6 +17,7 @@ from nbtoolkit.message import TextBlock
 from nbtoolkit.notebook import scheduling
 from nbtoolkit.notebook.order import displayed
 from nbtoolkit.notebook.progress import Pace, Window
+from nbtoolkit.notebook.saved import Saved, words
 from nbtoolkit.notebook.title import title
 from nbtoolkit.redact import redacted
 from nbtoolkit.tool import progress as reports
@@ -64,6 +65,7 @@ class Feed:
         self._card = card
         self._window, self._pace = Window(), Pace()
         self._lock = threading.Lock()
+        self._saved: Saved | None = None
         self._listening: contextlib.ExitStack = contextlib.ExitStack()
         self._over = False
         self._spoke = False
@@ -159,6 +161,9 @@ class Feed:
         bundle = {VIEW: shown, "text/plain": f"{view.plain} (runs; %toolkit log tells how it ended)"}
         scheduling.publish(bundle, parent=place.parent, display_id=self.display_id)
         displayed(self.display_id)
+        self._saved = Saved(
+            self.display_id, place.parent, lambda: [words(line, entry.tool_input, "not at its end yet")]
+        )
 
     def end(self) -> str | None:
         """Draw no more; gives the display that the record can take the place of."""
@@ -169,6 +174,8 @@ class Feed:
 
     def close(self) -> None:
         """Take the view away, once the record is there."""
+        if self._saved is not None:
+            self._saved.end()
         view, self.view = self.view, None
         if view is not None:
             view.close()

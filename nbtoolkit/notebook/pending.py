@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nbtoolkit.notebook.saved import Saved, words
+from nbtoolkit.notebook.text import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -14,9 +17,11 @@ if TYPE_CHECKING:
     from nbtoolkit.notebook.widgets.tray import Tray
     from nbtoolkit.permission.approval import ApprovalRequest
 
-__all__ = ["VIEW", "PendingCall", "Shared", "Slot", "same"]
+__all__ = ["VIEW", "PendingCall", "Shared", "Slot", "in_words", "same"]
 
 VIEW = "application/vnd.jupyter.widget-view+json"
+# A sentence or two of a server's.
+MESSAGE_LIMIT = 400
 
 
 class Slot(NamedTuple):
@@ -35,6 +40,8 @@ class Shared:
     shown_under: list[Mapping[str, Any]] = field(default_factory=list)
     ended: list[PendingCall] = field(default_factory=list)
     left: list[PendingCall] = field(default_factory=list)
+    #: What a saved notebook says of it.
+    saved: list[Saved] = field(default_factory=list)
     #: A record took its first display.
     gone: bool = False
 
@@ -49,6 +56,9 @@ class Shared:
         """
         over = [each.card for each in (*self.ended, call)]
         if any(card not in over for card in self.tray.cards):
+            for each in self.saved if not self.tray.waits else ():
+                if each.end(leave=True):
+                    return Slot(each.display_id)
             return Slot(f"{self.display_id(1)}-{call.id}", fresh=True)
         self.gone = True
         return Slot(self.display_id(1))
@@ -70,6 +80,8 @@ class PendingCall:
     beneath: list[PendingCall] = field(default_factory=list)
     #: Displays that say its id, and below which requests; they go with the card.
     lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    #: What a saved notebook says of it.
+    saved: list[Saved] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -130,6 +142,17 @@ class PendingCall:
         if number == 1 and self.first is not None:
             return self.first
         return f"nbtoolkit-{self.question.id}-{number}"
+
+
+def in_words(card: ApprovalCard | QuestionCard) -> tuple[str, str]:
+    """A card's call, and how it stands, for a notebook that is saved now."""
+    state = "not answered yet" if card.waits else "answered, not at its end yet"
+    request: ApprovalRequest | None = getattr(card, "request", None)
+    if request is not None:
+        return words(card.title, request.tool_input, state)
+    asked: Any = card
+    message = one_line(asked.question.message, MESSAGE_LIMIT)
+    return words(card.title, {}, f"“{message}”, {state}")
 
 
 def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

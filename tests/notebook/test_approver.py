@@ -883,3 +883,68 @@ def test_a_mode_changed_on_the_card_decides_this_call(screen: Screen) -> None:
     assert toolkit.mode is PermissionMode.EXPLORE
     assert response.state == "denied"
     assert toolkit.log[1].words == "denied by mode explore"
+
+
+# ------------------------------------------------------------------------------- a notebook that is saved meanwhile
+
+
+def below(call: PendingCall) -> Any:
+    """The words below a card, as they are there once it has waited for long."""
+    [saved] = call.saved if call.shared is None else call.shared.saved
+    saved._show()
+    return saved
+
+
+def test_a_card_that_waits_for_long_is_told_in_words_for_a_notebook_that_is_saved(screen: Screen) -> None:
+    approver = InlineApprover()
+    said: list[str] = []
+
+    def answered(call: PendingCall) -> None:
+        shown_once(call)
+        below(call)
+        said.extend(data["text/plain"] for data in screen.cards if VIEW not in data)
+        approver.approve()
+
+    asking = request(tool_input={"species": "Gentoo", "rows": 5, "loud": "sk-ant-api03-" + "a1B2c3D4" * 6})
+    asked(approver, answered, asking)
+    assert said[0].startswith("[summarise] with species Gentoo, rows 5 and 1 more\nnot answered yet\n")
+    assert '"species": "Gentoo"' in said[0]
+    assert "sk-ant" not in said[0]
+    [told] = [data["text/plain"] for data in screen.cards if VIEW not in data]
+    assert "answered, not at its end yet" in told
+    ends(approver, "call-1")
+    assert [data["text/plain"] for data in screen.cards] == ["record of call-1"]
+
+
+def test_one_that_is_answered_soon_leaves_nothing_of_it(screen: Screen) -> None:
+    approver = InlineApprover()
+    saved: list[Any] = []
+
+    def answered(call: PendingCall) -> None:
+        shown_once(call)
+        saved.extend(call.saved)
+        approver.approve()
+
+    asked(approver, answered)
+    ends(approver, "call-1")
+    [each] = saved
+    each._show()
+    assert not each._timer.is_alive() or each._timer.finished.is_set()
+    assert [data["text/plain"] for data in screen.displays.values()] == ["record of call-1"]
+
+
+def test_the_words_below_a_tray_tell_of_those_that_have_not_ended_and_make_room_for_a_record(screen: Screen) -> None:
+    approver = InlineApprover()
+
+    def answered(calls: list[PendingCall]) -> None:
+        shown_once(calls[0])
+        told.append(below(calls[0]).display_id)
+        assert screen.displays[told[0]]["text/plain"].count("not answered yet") == 3
+        press(tray_of(calls[0]), "Allow these 3")
+
+    told: list[str] = []
+    several(approver, answered, *numbered(3))
+    assert screen.displays[told[0]]["text/plain"].count("answered, not at its end yet") == 3
+    for number in (2, 1, 3):
+        ends(approver, f"call-{number}")
+    assert [data.get("text/plain") for data in screen.displays.values()] == [f"record of call-{n}" for n in (3, 2, 1)]

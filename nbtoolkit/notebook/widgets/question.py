@@ -98,6 +98,11 @@ class QuestionCard:
         return list(self._kit.widgets)
 
     @property
+    def waits(self) -> bool:
+        """Whether nobody has answered yet."""
+        return not self._settled
+
+    @property
     def heard_from(self) -> str | None:
         """The client session of the page that showed it, or acted on it, last."""
         return self._kit.heard_from
