@@ -142,6 +142,7 @@ class Connection:
             yield await self.ensure()
             return
         session = self._new_session()
+        session.watching = False
         await session.open()
         try:
             yield session

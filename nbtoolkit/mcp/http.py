@@ -5,14 +5,20 @@ The SDK turns a refusal into "Server returned an error response"; the status tha
 
 from __future__ import annotations
 
+import functools
+import os
 import re
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
     from nbtoolkit.mcp.config import HttpMCPConfig
@@ -22,6 +28,8 @@ __all__ = ["Headers", "check_headers", "http_streams"]
 # A header's name is a token of RFC 9110; a value may hold anything visible, blanks and tabs, but no line's end.
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+# A pool asks the system of each connection that idles, for every request, whether it is still open.
+KEPT_CONNECTIONS = 20
 _OWNED = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
@@ -66,6 +74,24 @@ class Answers:
     challenge: str = ""
 
 
+def _trusted() -> ssl.SSLContext | bool:
+    """Whom TLS trusts, read once: a client without a session has a connection for each call, and reading takes longer."""
+    if sys.platform in {"win32", "darwin"}:
+        # The system itself is asked, at each handshake.
+        return True
+    places = tuple(os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+    # Somebody may mend a file that they named, and try again.
+    changed = [Path(place).stat().st_mtime_ns for place in places if place and Path(place).exists()]
+    return _read_trusted(places, tuple(changed))
+
+
+@functools.lru_cache(maxsize=4)
+def _read_trusted(*_: object) -> ssl.SSLContext:
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
 def _client(headers: Headers, answers: Answers, timeout: float | None, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
     import httpx2
 
@@ -87,8 +113,11 @@ def _client(headers: Headers, answers: Answers, timeout: float | None, auth: htt
             answers.challenge = response.headers.get("www-authenticate", "")[:200]
 
     client = CarryingClient(
-        # No limit on reading: a tool may run as long as it likes, its own limit is execution_timeout.
-        timeout=httpx2.Timeout(timeout, read=None),
+        # No limit on reading: a tool may run as long as it likes, its own limit is execution_timeout. So calls hold
+        # connections as long, and the next must not wait for one of theirs.
+        timeout=httpx2.Timeout(timeout, read=None, pool=None),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS),
+        verify=_trusted(),
         event_hooks={"response": [note]},
         auth=auth,
     )

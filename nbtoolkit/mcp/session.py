@@ -79,6 +79,8 @@ class Session:
         self.callbacks = callbacks
         self.watch = watch
         self.watcher: Watcher | None = None
+        # Not worth it for one request.
+        self.watching = True
         self.answers = Answers()
         self.process: ServerProcess | None = None
         self.client: mcp.Client | None = None
@@ -144,7 +146,8 @@ class Session:
                     self._ready.set_result(None)
                 self.watcher = Watcher(client, self.watch)
                 try:
-                    await self.watcher.start()
+                    if self.watching:
+                        await self.watcher.start()
                     await self._until_over()
                 finally:
                     await self.watcher.stop()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpcore2
 import mcp_types
 import pytest
 from cryptography import x509
@@ -23,6 +24,7 @@ from mcp.server.mcpserver import Context
 
 from nbtoolkit.exception import MCPConnectionError
 from nbtoolkit.mcp import HttpMCPConfig, MCPClient
+from nbtoolkit.mcp.http import _read_trusted
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.tool.result import ToolChunk
 from tests.mcp.support import said, until, use
@@ -105,6 +107,60 @@ def test_a_stateless_server_needs_no_connect(era: str, request: pytest.FixtureRe
     assert not made.is_connected
     asyncio.run(made.connect())
     assert made.status().state == "stateless"
+
+
+def test_a_call_without_a_session_subscribes_to_nothing_and_reads_no_certificates_again(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    real = httpcore2.default_ssl_context
+
+    def reading(**options: Any) -> ssl.SSLContext:
+        read.append("read")
+        return real(**options)
+
+    monkeypatch.setattr(httpcore2, "default_ssl_context", reading)
+    _read_trusted.cache_clear()
+
+    async def scenario() -> None:
+        made = client(web, stateful=False)
+        found = await made.get_tool("echo")
+        for chunk in await asyncio.gather(*(found(text=str(number)) for number in range(3))):
+            assert isinstance(chunk, ToolChunk)
+            assert chunk.state == ToolResultState.SUCCESS
+
+    asyncio.run(scenario())
+    assert len(read) == 1
+    assert "subscriptions/listen" not in web.headers("POST", "mcp-method")
+    assert "tools/call" in web.headers("POST", "mcp-method")
+
+
+def test_any_number_of_calls_wait_at_once_and_longer_than_connecting_may_take() -> None:
+    count, there, all_there = 130, 0, asyncio.Event()
+    server = MCPServer("crowd")
+
+    @server.tool()
+    async def wait() -> str:
+        """Wait until all are here: a call that had to wait for another's connection would never come."""
+        nonlocal there
+        there += 1
+        if there == count:
+            all_there.set()
+        await all_there.wait()
+        return "here"
+
+    async def scenario(web: Web) -> None:
+        made = client(web)
+        await made.connect()
+        try:
+            found = await made.get_tool("wait")
+            chunks = await asyncio.gather(*(found() for _ in range(count)))
+            assert {said(chunk) for chunk in chunks if isinstance(chunk, ToolChunk)} == {"here"}
+        finally:
+            await made.close()
+
+    with serving(server.streamable_http_app()) as web:
+        asyncio.run(scenario(web))
 
 
 def test_a_call_without_a_session_lists_no_tools_again_and_its_result_is_checked_all_the_same() -> None:
