@@ -381,6 +381,12 @@ def test_always_is_withheld_where_a_part_could_not_be_shown() -> None:
     assert any("too long to be shown" in each.value for each in html_of(asked))
 
 
+def test_always_is_withheld_where_a_rule_holds_what_can_not_be_seen() -> None:
+    asked = Asked(request(suggested_rules=(rule("summarise(species=gnp.\u202eexe)"),)))
+    assert "Always allow …" not in asked.buttons
+    assert "a rule for it would hold characters that can't be seen" in asked.page.text
+
+
 @pytest.mark.parametrize(
     "tool_input",
     [

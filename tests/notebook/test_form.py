@@ -11,6 +11,7 @@ import pytest
 from ipywidgets.widgets import widget as registry
 
 from nbtoolkit.notebook.widgets.form import Form, FormError
+from nbtoolkit.unseen import unseen, visible_text
 from tests.notebook.asking import HOSTILE, Markup, models
 
 
@@ -157,6 +158,43 @@ def test_a_form_nobody_touched_gives_back_what_it_was_filled_with() -> None:
 
 
 # ----------------------------------------------------------------------------------------------- what holds others
+TURNED = "gnp.\u202eexe\u2066 \U000e0041"
+
+
+def test_what_can_not_be_seen_in_a_text_is_written_out_in_its_field() -> None:
+    about = {"properties": {"path": {"type": "string"}, "rest": {"type": "array", "items": {}}}, "type": "object"}
+    values = {"path": TURNED, "rest": [TURNED], "odd": {TURNED: TURNED}, "password": "a"}
+    form = Form(about, values)
+    typed = [each.value for each in shown(form) if isinstance(each, w.Text | w.Textarea)]
+    assert len(typed) == 4
+    assert not any(unseen().search(each) for each in typed)
+    assert "In quotes, with what can't be seen written out." in text(form)
+    assert form.read() == values
+    path = field(form, "path")
+    assert path.value == '"gnp.\\u202eexe\\u2066 \\udb40\\udc41"'
+    for said, read in (
+        ('"gnp.exe"', "gnp.exe"),
+        ("gnp.exe", "gnp.exe"),
+        ("5", "5"),
+        ("{", "{"),
+        ('"\\u202e"', "\u202e"),
+    ):
+        path.value = said
+        assert form.read()["path"] == read
+    path.value = '"gnp'
+    assert "this is no text in quotes yet" in faults(form)["path"]
+
+
+def test_a_choice_that_can_not_be_seen_is_no_word_to_type() -> None:
+    many = [f"choice {n}" for n in range(50)]
+    form = of({"plain": {"enum": many}, "turned": {"enum": [*many, TURNED]}}, {"plain": many[0], "turned": TURNED})
+    assert isinstance(field(form, "plain"), w.Combobox)
+    turned = field(form, "turned")
+    assert isinstance(turned, w.Dropdown)
+    assert turned.options[turned.value][0] == visible_text(TURNED)
+    assert form.read() == {"plain": many[0], "turned": TURNED}
+
+
 def test_an_optional_object_is_made_when_it_is_asked_for_and_can_be_left_out_again() -> None:
     new: list[Any] = []
     form = of({"node": {"$ref": "#/$defs/Node"}}, **{"$defs": {"Node": NODE}}, route=new.extend)

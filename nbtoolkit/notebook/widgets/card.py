@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
 
-from nbtoolkit.notebook.text import one_line, sendable, visible, visible_text
+from nbtoolkit.notebook.text import one_line, visible, visible_text
 from nbtoolkit.notebook.why import card_title
 from nbtoolkit.notebook.widgets.bodies import body
 from nbtoolkit.notebook.widgets.drawers import AlwaysDrawer, AnswerDrawer, EditDrawer
@@ -24,6 +24,7 @@ from nbtoolkit.notebook.widgets.parts import Kit
 from nbtoolkit.notebook.widgets.style import SHEET
 from nbtoolkit.permission.approval import Approval
 from nbtoolkit.permission.rule import PermissionMode, PermissionRule
+from nbtoolkit.unseen import unseen
 
 if TYPE_CHECKING:
     from nbtoolkit.permission.approval import ApprovalRequest
@@ -112,12 +113,12 @@ class ApprovalCard:
         about = visible_text(one_line(line.plain, ABOUT_LIMIT))
         self.about = about if number is None else f"{number}: {about}"
         shown = body(request)
-        #: Whether a rule may be remembered: not for safety, and not where a part of the call or a rule can't be shown.
+        #: Whether a rule may be remembered: not for safety, and not where a part of the call or a rule can't be seen.
         self.may_remember = (
             bool(request.suggested_rules)
             and not self.safety
             and not shown.cut
-            and all(sendable(str(rule)) for rule in request.suggested_rules)
+            and not any(unseen().search(str(rule)) for rule in request.suggested_rules)
         )
         self._drawers: dict[str, Any] = {}
         self._opened: str | None = None

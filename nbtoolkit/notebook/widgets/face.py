@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.notebook.text import one_line, visible
 from nbtoolkit.notebook.why import meta, reasons
+from nbtoolkit.unseen import unseen
 
 if TYPE_CHECKING:
     from nbtoolkit.notebook.title import Title
@@ -53,9 +54,13 @@ def clipped(shown: Body) -> str:
 
 
 def _not_remembered(request: ApprovalRequest, shown: Body) -> str:
-    if not shown.cut or request.decision.bypass_immune:
+    if request.decision.bypass_immune:
         return ""
-    return "; a part of it is too long to be shown, so “Always allow” isn't offered"
+    if shown.cut:
+        return "; a part of it is too long to be shown, so “Always allow” isn't offered"
+    if any(unseen().search(str(rule)) for rule in request.suggested_rules):
+        return "; a rule for it would hold characters that can't be seen, so “Always allow” isn't offered"
+    return ""
 
 
 def why(request: ApprovalRequest, shown: Body) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.notebook.text import visible
-from nbtoolkit.notebook.widgets.form_fields import Above, Maker, Place
 from nbtoolkit.notebook.widgets.form_groups import CLASSES, ObjectField, known_paths
 from nbtoolkit.notebook.widgets.form_kinds import MISSING, Kind, kind_of, whole
+from nbtoolkit.notebook.widgets.form_places import Above, Maker, Place
 from nbtoolkit.notebook.widgets.parts import Kit
 from nbtoolkit.notebook.widgets.style import SHEET
 

@@ -1,161 +1,35 @@
 """The fields of a form that hold one value each: what they show, and the value that they give back.
 
-A field that was left alone gives the very value that came; one without a value is left out. Past the form's budget a
-field is one piece of JSON.
+A field that was left alone gives the very value that came; one without a value is left out. What can't be seen in a text
+is written out, so that nothing in a field looks like what it isn't.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
 
-from nbtoolkit.notebook.fields import type_words
 from nbtoolkit.notebook.text import one_line, to_json, visible, visible_text
 from nbtoolkit.notebook.widgets.form_formats import FORMATS, wrong_format
-from nbtoolkit.notebook.widgets.form_kinds import MAX_SHOWN, MISSING, Kind, Variant, kind_of, same
-from nbtoolkit.redact import keep_secret, redact, redacted
+from nbtoolkit.notebook.widgets.form_kinds import MISSING, same
+from nbtoolkit.notebook.widgets.form_places import HINT_LIMIT, Place
+from nbtoolkit.redact import keep_secret, redact
 from nbtoolkit.schema.fault import path_text
+from nbtoolkit.unseen import unseen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from nbtoolkit.notebook.widgets.parts import Kit
-    from nbtoolkit.schema.fault import Path
 
-__all__ = ["INPUTS", "Above", "Field", "Maker", "Place", "legend", "pick"]
+__all__ = ["INPUTS", "Field", "pick"]
 
-# More fields than this cost the page more than they give; the rest is JSON.
-MAX_FIELDS = 60
-# Deeper than this nobody sees where a field belongs.
-MAX_DEPTH = 5
 # A box this high shows a paragraph; the browser lets a person drag it larger.
 MAX_TEXT_ROWS = 8
 LONG_TEXT = 200
-NAME_LIMIT = 60
-HINT_LIMIT = 300
-LEFT_OUT = "left out"
-
-
-@dataclass(slots=True)
-class Maker:
-    """Makes the fields of one form, and counts them."""
-
-    kit: Kit
-    root: Mapping[str, Any]
-    #: The field of each kind; "later" is one that a person may ask for.
-    classes: Mapping[str, type[Field]]
-    #: Calls fields by the schema's titles, for a form that stands alone.
-    titled: bool = False
-    #: Is told of fields that were made after the form was shown.
-    made: Callable[[], object] = lambda: None
-    left: int = MAX_FIELDS
-
-    def make(self, label: str, schema: Any, value: Any, above: Above, *, required: bool) -> Field:
-        """The field for a value, with all that it holds."""
-        self.left -= 1
-        kind = kind_of(schema, self.root, value)
-        place = Place(self, label, kind, value, above, required=required)
-        if self._too_much(kind, value, len(place.path)):
-            place.kind = Kind("json", kind.schema, kind.nullable)
-        elif kind.name in {"object", "tuple", "union"} and (value is None or (value is MISSING and not required)):
-            return self.classes["later"](place)
-        elif kind.name == "boolean" and (kind.nullable or not required) and not isinstance(value, bool):
-            # A box can't say that it is left out.
-            place.kind = Kind("choice", kind.schema, kind.nullable, (Variant("yes", True), Variant("no", False)))
-        return self.classes[place.kind.name](place)
-
-    def _too_much(self, kind: Kind, value: Any, depth: int) -> bool:
-        if kind.name not in {"object", "list", "tuple", "union"}:
-            return False
-        properties = kind.schema.get("properties")
-        # Of many names those that may be left out are made when they are asked for.
-        held = min(len(properties), MAX_SHOWN) if kind.name == "object" and isinstance(properties, dict) else 1
-        held = max(held, len(value)) if isinstance(value, list | dict) else held
-        return held > self.left or depth > MAX_DEPTH
-
-
-class Above(NamedTuple):
-    """The field that holds another, and under which name or number; None where both stand for the same value."""
-
-    field: Field | None = None
-    step: str | int | None = None
-
-
-@dataclass(slots=True)
-class Place:
-    """Where a field stands and what it is about."""
-
-    maker: Maker
-    label: str
-    kind: Kind
-    before: Any
-    above: Above
-    required: bool
-
-    @property
-    def path(self) -> Path:
-        """The names and numbers that lead to it."""
-        field, step = self.above
-        path = () if field is None else field.place.path
-        return path if step is None else (*path, step)
-
-    @property
-    def name(self) -> str:
-        """What a person calls it."""
-        title = self.kind.schema.get("title")
-        if self.maker.titled and isinstance(title, str) and title.strip() and isinstance(self.above.step, str):
-            return visible_text(one_line(title, NAME_LIMIT))
-        return visible_text(one_line(self.label, NAME_LIMIT))
-
-    def item(self, number: int) -> str:
-        """What a value in it is called, as faults call it too."""
-        return f"{self.name if self.maker.titled else self.label}[{number}]"
-
-    @property
-    def optional(self) -> bool:
-        """Whether it may be left out."""
-        return not self.required
-
-    @property
-    def state(self) -> str:
-        """What stands where no value is: that it is left out, and what it then is."""
-        default = self.kind.schema.get("default", MISSING)
-        if default is MISSING:
-            return LEFT_OUT
-        return visible_text(one_line(f"{LEFT_OUT}, default {to_json(redacted(default))}", NAME_LIMIT))
-
-    @property
-    def hint(self) -> str:
-        """What the schema says of the field, as markup."""
-        text = self.kind.schema.get("description")
-        shown = one_line(redact(text), HINT_LIMIT) if isinstance(text, str) else ""
-        return f'<div class="nbtk-hint">{visible(shown)}</div>' if shown else ""
-
-    @property
-    def words(self) -> str:
-        """Its type, and what it is where nothing is given."""
-        words = type_words(self.kind.schema, self.maker.root)
-        default = self.kind.schema.get("default", MISSING)
-        if default is MISSING or self.before is not MISSING:
-            return words
-        return visible_text(one_line(f"{words}, default {to_json(redacted(default))}", NAME_LIMIT * 2))
-
-    @property
-    def placeholder(self) -> str:
-        """What stands in an empty field: an example, or its type, and what empty means."""
-        if self.before is None and self.kind.nullable:
-            return "null"
-        shape = self.kind.schema.get("format")
-        words = FORMATS.get(shape if isinstance(shape, str) else "") or type_words(self.kind.schema, self.maker.root)
-        default = self.kind.schema.get("default", MISSING)
-        if default is not MISSING:
-            return visible_text(one_line(f"{words}, default {to_json(redacted(default))}", NAME_LIMIT * 2))
-        state = "" if self.required else f", {LEFT_OUT} where empty"
-        return visible_text(one_line(words, NAME_LIMIT)) + state
 
 
 class Field:
@@ -169,7 +43,7 @@ class Field:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.kit = place.maker.kit
-        self.note = self.kit.html(place.hint, "nbtk-fieldnote")
+        self.note = self.kit.html(self._hint, "nbtk-fieldnote")
         widgets = self._widgets()
         at = min(self.note_at, len(widgets))
         self.view = self.kit.box(self.classes, [*widgets[:at], self.note, *widgets[at:]])
@@ -201,7 +75,12 @@ class Field:
         """Show these below the field, beside what the schema says of it."""
         lines = "<br>".join(visible(one_line(redact(fault), HINT_LIMIT * 2)) for fault in faults)
         alert = f'<div class="nbtk-bad nbtk-fault" role="alert">{lines}</div>' if faults else ""
-        self.note.value = self.place.hint + alert
+        self.note.value = self._hint + alert
+
+    @property
+    def _hint(self) -> str:
+        """What stands below the field, whatever is in it."""
+        return self.place.hint
 
     def focus(self) -> None:
         """Put the cursor where a person would mend it."""
@@ -272,7 +151,8 @@ class JsonField(TextField):
     """A value as JSON; what is no JSON stays text, and is left to the schema to refuse."""
 
     def _text(self, value: Any) -> str:
-        return to_json(value, indent=2 if isinstance(value, dict | list) and len(to_json(value)) > LONG_TEXT else None)
+        long = isinstance(value, dict | list) and len(to_json(value)) > LONG_TEXT
+        return written_out(to_json(value, indent=2 if long else None))
 
     def _changed(self) -> Any:
         text = self.input.value.strip()
@@ -295,6 +175,33 @@ class JsonField(TextField):
         except RecursionError:
             return f"{path_text(self.place.path)}: this is nested too deeply"
         return None
+
+
+class QuotedField(JsonField):
+    """A text with characters that can't be seen, or that turn what follows: in quotes, with each of them written out."""
+
+    @property
+    def _hint(self) -> str:
+        return f'{self.place.hint}<div class="nbtk-hint">In quotes, with what can\'t be seen written out.</div>'
+
+    def _text(self, value: Any) -> str:
+        return written_out(to_json(value))
+
+    def _changed(self) -> Any:
+        made = super()._changed()
+        # What was typed without the quotes is the text itself.
+        return made if made is None or made is MISSING or isinstance(made, str) else self.input.value
+
+    def fault(self) -> str | None:
+        text = self.input.value.strip()
+        if not self._untouched() and text[:1] == '"':
+            try:
+                json.loads(text)
+            except json.JSONDecodeError as error:
+                return (
+                    f"{path_text(self.place.path)}: this is no text in quotes yet: {error.msg} (column {error.colno})"
+                )
+        return TextField.fault(self)
 
 
 class NumberField(JsonField):
@@ -411,13 +318,6 @@ class ConstField(Field):
         return before if before is not MISSING or left_out else self.place.kind.variants[0].value
 
 
-def legend(place: Place) -> str:
-    """The line above several inputs: the name and the type."""
-    words = type_words(place.kind.schema, place.maker.root)
-    shown = f'<b>{visible(place.name)}</b> <span class="nbtk-soft">{visible(words)}</span>'
-    return f'<div class="nbtk-legend" role="heading" aria-level="5">{shown}</div>'
-
-
 def _line(kit: Kit, place: Place, shown: str) -> Any:
     hint = place.placeholder
     if place.kind.schema.get("writeOnly") is True or place.kind.schema.get("format") == "password":
@@ -438,6 +338,11 @@ def _equal(one: Any, other: Any) -> bool:
     return one is not MISSING and other is not MISSING and same(one, other)
 
 
+def written_out(text: str) -> str:
+    """JSON with what can't be seen in its texts as JSON writes it in letters."""
+    return unseen().sub(lambda hit: json.dumps(hit[0])[1:-1], text)
+
+
 def _no_constant(text: str) -> Any:
     raise ValueError(text)
 
@@ -452,4 +357,5 @@ INPUTS: dict[str, type[Field]] = {
     "date": DateField,
     "number": NumberField,
     "json": JsonField,
+    "quoted": QuotedField,
 }

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as w
 
 from nbtoolkit.notebook.text import count, one_line, visible, visible_text
-from nbtoolkit.notebook.widgets.form_fields import INPUTS, Above, Field, legend, pick
+from nbtoolkit.notebook.widgets.form_fields import INPUTS, Field, pick
 from nbtoolkit.notebook.widgets.form_kinds import MAX_ITEMS, MAX_SHOWN, MISSING, further, looks_like
+from nbtoolkit.notebook.widgets.form_places import Above, legend
 from nbtoolkit.schema.fault import path_text
 
 if TYPE_CHECKING:

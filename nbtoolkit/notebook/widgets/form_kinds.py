@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nbtoolkit.notebook.fields import called, resolve, type_words
 from nbtoolkit.notebook.text import one_line, sendable, to_json
+from nbtoolkit.unseen import unseen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,8 @@ class _Missing:
 MISSING: Any = _Missing()
 
 Name = Literal[
-    "const", "choice", "search", "ticks", "boolean", "text", "date", "number", "object", "list", "tuple", "union", "json"
+    "const", "choice", "search", "ticks", "boolean", "text", "date", "number", "object", "list", "tuple", "union", "json",
+    "quoted",
 ]  # fmt: skip
 
 
@@ -69,7 +71,15 @@ class Kind:
 def kind_of(schema: Any, root: Mapping[str, Any], value: Any = MISSING) -> Kind:
     """The field for this schema; JSON where the value wouldn't survive any other."""
     kind = _declared(whole(schema, root), root)
-    return kind if _carries(kind, value) else Kind("json", kind.schema, kind.nullable)
+    if not _carries(kind, value):
+        return Kind("json", kind.schema, kind.nullable)
+    if kind.name == "search" and any(unseen().search(each.value) for each in kind.variants):
+        # What is typed in full must be what is read.
+        return Kind("choice", kind.schema, kind.nullable, kind.variants)
+    hidden = kind.schema.get("writeOnly") is True or kind.schema.get("format") == "password"
+    if kind.name == "text" and isinstance(value, str) and not hidden and unseen().search(value):
+        return Kind("quoted", kind.schema, kind.nullable)
+    return kind
 
 
 def whole(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -260,7 +270,12 @@ def _carries(kind: Kind, value: Any) -> bool:
         case "tuple":
             return isinstance(value, list) and len(value) <= len(kind.schema["prefixItems"])
         case "object":
-            return isinstance(value, dict) and len(value) <= MAX_SHOWN and len(_required(kind.schema)) <= MAX_SHOWN
+            return (
+                isinstance(value, dict)
+                and not any(map(unseen().search, value))
+                and len(value) <= MAX_SHOWN
+                and len(_required(kind.schema)) <= MAX_SHOWN
+            )
         case "union":
             return any(looks_like(value, each.value) for each in kind.variants)
         case _:
