@@ -21,7 +21,7 @@ from nbtoolkit.permission.subject import Match, Subject
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
 
 __all__ = ["CommandSubject", "Form", "form", "names_all", "pattern_fault", "program_of", "suggest"]
 
@@ -71,6 +71,8 @@ class CommandSubject(Subject):
     forms: tuple[Form, ...] = ()
     reach: int = 0
     """How many words of ``allowed`` a pattern must name, so that it names what a wrapper runs too."""
+    loose: tuple[int, ...] = ()
+    """Places of words in ``allowed`` that an allow rule must name itself, as they may mean what its star isn't for."""
     hidden: bool = False
     """Whether it can run what nobody can tell: every deny and ask rule may name it."""
     drivers: frozenset[str] | None = None
@@ -107,6 +109,8 @@ class CommandSubject(Subject):
         """Whether an allow rule names this command, and what it runs."""
         words, open_end = _pattern(rule.rule_content or "")
         if self.allowed is None or not words or (open_end and len(words) < self.reach):
+            return False
+        if open_end and any(at >= len(words) for at in self.loose):
             return False
         return _compare(words, self.allowed, open_end=open_end) is _YES
 

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 from nbtoolkit.permission.dangers_git import git_danger
 from nbtoolkit.permission.programs import CODE, family
 from nbtoolkit.permission.sensitive import inside, resolve, system_folder
-from nbtoolkit.permission.shell_values import UNKNOWN, changes_what_runs
+from nbtoolkit.permission.shell_argument import UNKNOWN
+from nbtoolkit.permission.variable_names import changes_what_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
 
-__all__ = ["Runs", "danger"]
+__all__ = ["Runs", "danger", "endangering_option", "takes_endangering_words"]
 
 
 MOST_TARGETS = 400
@@ -138,6 +139,23 @@ def danger(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]
             if word is not None and _names_program(word, *runs):
                 return Runs(f"{name} {word[:40]} can run another program")
     return None
+
+
+# They are asked about for other reasons than a word that may be an option.
+_NO_OPTIONS = frozenset(
+    {"kill", "wait", "env", "export", "declare", "typeset", "readonly", "local", "set", "compgen", "printenv"}
+)
+
+
+def takes_endangering_words(name: str) -> bool:
+    """Whether a program is known to take options that run another one, or words that decide what runs."""
+    return name in _RUNS or (name in _CHECKS and name not in _NO_OPTIONS)
+
+
+def endangering_option(name: str, word: str) -> bool:
+    """Whether a word is an option of a program that runs another one; also where nobody can tell."""
+    runs = _RUNS.get(name)
+    return runs is None or name == "git" or _names_program(word, *runs)
 
 
 def _names_program(word: str, short: re.Pattern[str] | None, long: Sequence[str]) -> bool:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.git_settings import only_looks_like_one
 from nbtoolkit.permission.readonly_git import git_reading, git_words
-from nbtoolkit.permission.shell_values import UNKNOWN
+from nbtoolkit.permission.shell_argument import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
 
 __all__ = ["git_danger"]
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nbtoolkit.permission.shell_values import UNKNOWN, expand_files
+from nbtoolkit.permission.shell_argument import UNKNOWN
+from nbtoolkit.permission.shell_globs import expand_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.readonly import Below, Reading, reading
-from nbtoolkit.permission.shell_values import expand_files
+from nbtoolkit.permission.shell_globs import expand_files
 from nbtoolkit.permission.sweeps import Sweep, find_finds, operands_of
 from nbtoolkit.permission.trees import is_odd
 from nbtoolkit.permission.wrapped import made
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nbtoolkit.permission.readonly import Access
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
 
 __all__ = ["by_find", "by_xargs", "passes_on", "prints"]
 

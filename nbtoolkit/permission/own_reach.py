@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.own_files import OWN, OWN_FILE, own_below, own_files_known, protected
 from nbtoolkit.permission.sensitive import resolve
-from nbtoolkit.permission.shell_values import UNKNOWN, expand_files, has_magic
+from nbtoolkit.permission.shell_argument import UNKNOWN
+from nbtoolkit.permission.shell_globs import expand_files, has_magic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nbtoolkit.permission.shell_values import Argument, Variables
+    from nbtoolkit.permission.shell_argument import Argument
+    from nbtoolkit.permission.shell_values import Variables
     from nbtoolkit.permission.sweeps import Sweep
 
 __all__ = ["could_be_own", "own_reached", "unknown_own"]

@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
-from nbtoolkit.permission.shell_values import Argument
+from nbtoolkit.permission.shell_argument import Argument
+from nbtoolkit.permission.shell_outputs import DIGITS, NAMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -125,6 +126,8 @@ def could_be_option(argument: Argument) -> bool:
     """Whether a word that isn't wholly known may begin with a dash, or be no word at all."""
     if argument.splits:
         return True
+    if argument.texts and all(text[:1] in (DIGITS, NAMED) for text in argument.texts):
+        return False
     return any(
         value.text[:1] in ("\x00", "-") or (value.pattern is not None and value.text[:1] in "*?[")
         for value in argument.values

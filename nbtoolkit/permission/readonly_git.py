@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.readonly import GitReading, Reading, parse_spec, scan
+from nbtoolkit.permission.shell_outputs import DIGITS
 from nbtoolkit.permission.wrapped import made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nbtoolkit.permission.readonly import Scan
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
 
 __all__ = ["GIT_VALUED", "git_reading", "git_words"]
 
@@ -155,7 +156,7 @@ def git_reading(args: Sequence[Argument]) -> Reading | None:
         return None
     # Revisions and files look alike; what is a file in the repository git can show, what leads outside is judged.
     result.paths.extend((each, "name") for each in found.operands if _like_a_path(each))
-    result.unknown_paths = any(not each.known for each in found.operands)
+    result.unknown_paths = any(not each.known and not _revision(each) for each in found.operands)
     return result
 
 
@@ -195,6 +196,11 @@ def _folders(options: Sequence[Argument]) -> list[Argument] | None:
         else:
             return None
     return folders
+
+
+def _revision(argument: Argument) -> bool:
+    """Whether what isn't known is a hash, a number or a date."""
+    return bool(argument.texts) and not argument.open and all(DIGITS in text for text in argument.texts)
 
 
 def _like_a_path(argument: Argument) -> bool:

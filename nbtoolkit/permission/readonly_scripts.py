@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.awk_program import read_awk
 from nbtoolkit.permission.readonly import Reading, Scan, parse_spec, scan
-from nbtoolkit.permission.shell_values import Argument
+from nbtoolkit.permission.shell_argument import Argument
 from nbtoolkit.permission.wrapped import made
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from nbtoolkit.permission.readonly import Reading, by_operands, could_be_option, parse_spec, scan
 from nbtoolkit.permission.readonly_scripts import awk_reading, jq_reading, sed_reading
-from nbtoolkit.permission.shell_values import Argument, changes_what_runs
+from nbtoolkit.permission.shell_argument import Argument
+from nbtoolkit.permission.variable_names import changes_what_runs
 
 __all__ = ["SPECIAL"]
 

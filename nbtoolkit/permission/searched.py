@@ -16,7 +16,7 @@ from nbtoolkit.permission.wrapped import made
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
 
 __all__ = ["searched"]
 

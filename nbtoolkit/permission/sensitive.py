@@ -27,7 +27,7 @@ from nbtoolkit.permission.own_files import (
 )
 from nbtoolkit.permission.sensitive_lists import Names
 from nbtoolkit.permission.sensitive_names import FILES, FOLDERS
-from nbtoolkit.permission.trees import MOST_FOLDERS, Folder, folder
+from nbtoolkit.permission.trees import MOST_ENTRIES, MOST_FOLDERS, Folder, folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -105,8 +105,6 @@ _OWN_NAME = re.compile(r"(?:nbtoolkit(?:\.toml)?|.*cassette.*\.jsonl)\Z", re.IGN
 _usual_hints: dict[str, tuple[Folder, tuple[str, ...]]] = {}
 # So much of a name must be known to tell it by: an extension doesn't.
 SHORTEST_HEAD, SHORTEST_TAIL = 3, 2
-# A tree with more entries isn't searched to its end; what wasn't seen isn't called clean either.
-MOST_ENTRIES = 50_000
 
 
 def resolve(path: str, base: str) -> tuple[str, str] | None:
@@ -230,6 +228,13 @@ class Places:
         if re.match(translate(folded), OWN_FILE):
             return OWN
         return self._folders.could_match(folded) or self._files.could_match(folded)
+
+    def spelled(self, text: str) -> str | None:
+        """What sensitive name stands in a text, as a whole name or behind other letters."""
+        folded = text.casefold()
+        if OWN_FILE in folded:
+            return OWN
+        return self._files.spelled(folded) or self._folders.spelled(folded)
 
     def below(
         self,

@@ -47,6 +47,8 @@ class Names:
             else:
                 self._exact[folded] = (name, what)
 
+        spelled = [re.escape(each) for each in self._exact if len(each) > 3 and not _GLOB.search(each)]
+        self._spelled = re.compile(rf"({'|'.join(spelled)})(?!\w)" if spelled else r"(?!)")
         self._end_globs = re.compile("|".join(ends) or r"(?!)")
 
     def may_end(self, name: str) -> bool:
@@ -78,6 +80,11 @@ class Names:
                 if expression.match(target) or (not self._whole and any(expression.match(p) for p in _heads(folded))):
                     return name, what
         return None
+
+    def spelled(self, folded: str) -> str | None:
+        """What a name of this list that stands in a text holds."""
+        match = self._spelled.search(folded)
+        return None if match is None else self._exact[match.group(1)][1]
 
     def could_match(self, part: str) -> str | None:
         """What a glob for one part of a path could name."""

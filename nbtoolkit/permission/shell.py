@@ -45,6 +45,8 @@ class Part:
     operator: str = ""
     shown: str = ""
     """A text that it becomes, as it seems."""
+    output: str = ""
+    """What kind of text a substitution gives, as ``shell_outputs`` says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,10 @@ class Assignment:
     name: str
     value: Word | None
     start: int
+    items: tuple[Word, ...] | None = None
+    """Of an array or an element of one, its words."""
+    appended: Word | None = None
+    """What is put behind the value that is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,8 @@ class SimpleCommand:
     """Whether what follows can run without it having run: it stands in an if, a loop, a case or a function."""
     joined: str = ""
     """The operator before it."""
+    until: int = -1
+    """Where the list ends that it stands in."""
     kind: Literal["command", "test", "arithmetic", "redirects"] = "command"
 
 
@@ -120,6 +128,8 @@ class ShellLine:
     functions: dict[str, int] = field(default_factory=dict)
     loops: dict[str, list[list[Word]]] = field(default_factory=dict)
     """What ``for NAME in words`` gives its variable."""
+    bodies: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """From where to where such a loop goes."""
     spoilt: set[str] = field(default_factory=set)
     """Variables whose value can't be known: set by ``read``, ``${x:=y}``, arithmetic and the like."""
     arithmetic: list[str] = field(default_factory=list)

@@ -147,17 +147,20 @@ class CompoundReader(RedirectReader):
             self.line.spoilt.add(name.group())
         if word == "select":
             self.line.spoilt.add(name.group())
-        self.after_for_words()
+        self.after_for_words(name.group())
 
-    def after_for_words(self) -> None:
-        """The body of a ``for``."""
+    def after_for_words(self, name: str = "") -> None:
+        """The body of a ``for``, which gives a variable of that name its words."""
         if self.operator() == ";":
             self.pos += 1
         self.newlines()
         if self.keyword() != "do":
             raise Unreadable("'do' is missing")
         self.pos += 2
+        start = self.pos
         self.looped(lambda: self.block("done"))
+        if name:
+            self.line.bodies.setdefault(name, []).append((start, self.pos))
 
     def case(self) -> None:
         """``case WORD in PATTERN) commands;; … esac``."""

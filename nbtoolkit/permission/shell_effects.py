@@ -10,16 +10,19 @@ from nbtoolkit.permission.handed_on import passes_on, prints
 from nbtoolkit.permission.own_reach import own_reached, unknown_own
 from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject
 from nbtoolkit.permission.shell import Part, Word
-from nbtoolkit.permission.shell_paths import MAX_NAMED, PathJudge, holds_link
-from nbtoolkit.permission.shell_values import UNKNOWN, Argument, Value, Variables
+from nbtoolkit.permission.shell_argument import UNKNOWN, Argument
+from nbtoolkit.permission.shell_named import MAX_NAMED, NamedJudge
+from nbtoolkit.permission.shell_operators import Value
 from nbtoolkit.permission.subject import Effect
 from nbtoolkit.permission.sweeps import unlike
+from nbtoolkit.permission.trees import holds_link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nbtoolkit.permission.readonly import Access, Reading
     from nbtoolkit.permission.shell import Redirect, ShellLine, SimpleCommand
+    from nbtoolkit.permission.shell_values import Variables
     from nbtoolkit.permission.subject import Subject
     from nbtoolkit.permission.sweeps import Sweep
 
@@ -31,7 +34,7 @@ def unwritten(text: str) -> Argument:
     return Argument(Word(text, -1, (Part("text", text),)), (Value(text),))
 
 
-class EffectJudge(PathJudge):
+class EffectJudge(NamedJudge):
     """Judges what a command does to files, given what it is known to do at all."""
 
     line: ShellLine

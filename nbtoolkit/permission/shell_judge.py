@@ -12,39 +12,37 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.command_subject import CommandSubject, Form, form, suggest
-from nbtoolkit.permission.dangers import Runs, danger
 from nbtoolkit.permission.git_settings import git_runs
 from nbtoolkit.permission.handed_on import by_xargs
 from nbtoolkit.permission.modes import READS
-from nbtoolkit.permission.own_files import OWN_FILE
-from nbtoolkit.permission.path_subject import PathSubject
+from nbtoolkit.permission.own_files import OWN, OWN_FILE
 from nbtoolkit.permission.programs import CODE, RUNNERS_OF_ANYTHING, family, program_name
 from nbtoolkit.permission.readonly import BELOW, reading
-from nbtoolkit.permission.readonly_tables import EDITS, PROGRAMS
 from nbtoolkit.permission.searched import searched
 from nbtoolkit.permission.shell import read_line
-from nbtoolkit.permission.shell_effects import EffectJudge, unwritten
-from nbtoolkit.permission.shell_paths import MAX_NAMED, Programs
-from nbtoolkit.permission.shell_place import MOVERS, TRICKS, Wanderer
-from nbtoolkit.permission.shell_values import Argument, Value, Variables, changes_what_runs, expand_files
+from nbtoolkit.permission.shell_globs import expand_files
+from nbtoolkit.permission.shell_layers import Layers
+from nbtoolkit.permission.shell_line_judge import LineJudge
+from nbtoolkit.permission.shell_named import Programs
+from nbtoolkit.permission.shell_operators import Value
+from nbtoolkit.permission.shell_place import MOVERS, TRICKS
 from nbtoolkit.permission.subject import Effect, Subject
-from nbtoolkit.permission.sweeps import Sweep, sweeps
-from nbtoolkit.permission.trees import is_odd
-from nbtoolkit.permission.wrappers import allowed_form, unwrap
+from nbtoolkit.permission.unsettled import PATH, brought, reads_paths, unsettled
+from nbtoolkit.permission.variable_names import changes_what_runs
+from nbtoolkit.permission.wrappers import allowed_form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nbtoolkit.permission.path_subject import PathSubject
     from nbtoolkit.permission.readonly import Reading
     from nbtoolkit.permission.sensitive import Places
-    from nbtoolkit.permission.shell import ShellLine, SimpleCommand
+    from nbtoolkit.permission.shell import SimpleCommand
+    from nbtoolkit.permission.shell_argument import Argument
 
 __all__ = ["judge_line"]
 
 MAX_SCRIPTS = 4
-# Longer texts are looked at in pieces.
-MAX_TEXT = 100_000
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _WORDS = re.compile(r"[\w.+-]*\w")
 
 
@@ -64,29 +62,7 @@ def judge_line(
     return judge.subjects
 
 
-class _Judge(EffectJudge, Wanderer):
-    def __init__(
-        self,
-        line: ShellLine,
-        cwds: tuple[str, ...],
-        folders: Sequence[str],
-        places: Places,
-        base: str,
-        file_rules: bool,
-    ) -> None:
-        super().__init__(folders, places, base, file_rules=file_rules)
-        self.line = line
-        self.depth = 0
-        self.subjects: list[Subject] = []
-        self.variables = Variables(line, cwds[0] if cwds else "")
-        self.stack = [((), cwds, cwds)]
-        self.tangled = False
-        self.runs_code = False
-        self.answered: list[tuple[int, int]] = []
-        self.fed: list[int] = []
-        self.background = any(command.joined == "&" for command in line.commands)
-
-    # ------------------------------------------------------------------------------------------------ the line
+class _Judge(LineJudge):
     def run(self) -> None:
         line = self.line
         programs = [command.words[0].static if command.words else None for command in line.commands]
@@ -96,42 +72,7 @@ class _Judge(EffectJudge, Wanderer):
             self.stack = [((), (), ())]
         if any(command.repeats and program in MOVERS for command, program in zip(line.commands, programs, strict=True)):
             self.stack = [((), (), ())]
-        for problem in line.problems:
-            self.subjects.append(
-                CommandSubject(
-                    kind="unreadable", text=line.source, safety=f"it can't be judged: {problem}", hidden=True
-                )
-            )
-        for name in line.functions:
-            if (
-                name in PROGRAMS
-                or name in EDITS
-                or name in MOVERS
-                or unwrap([unwritten(name), unwritten("x")]) is not None
-                or name == "git"
-            ):
-                self.subjects.append(
-                    CommandSubject(
-                        kind="command", text=f"{name}()", safety=f"it changes what {name} means", hidden=True
-                    )
-                )
-        for name in {*line.loops, *line.spoilt, *line.arithmetic}:
-            if changes_what_runs(name):
-                self.subjects.append(
-                    CommandSubject(
-                        kind="command", text=line.source, safety=f"it sets {name}, which decides what runs", hidden=True
-                    )
-                )
-        doubtful = [name for name in line.arithmetic if not name or not self.variables.only_numbers(name)]
-        if doubtful:
-            self.subjects.append(
-                CommandSubject(
-                    kind="arithmetic",
-                    text=line.source,
-                    why="its arithmetic evaluates a value that isn't known to be a number",
-                    hidden=True,
-                )
-            )
+        self.problems()
         for command in line.commands:
             self.command(command)
         self.odd_names()
@@ -141,64 +82,6 @@ class _Judge(EffectJudge, Wanderer):
         if not self.subjects:
             # A comment, or nothing.
             self.subjects.append(CommandSubject(kind="command", text=line.source, effect=Effect.READ))
-
-    def odd_names(self) -> None:
-        """Names that the line itself makes, and that would become other words in its pipes to xargs."""
-        if not self.fed:
-            return
-        edits = [each for each in self.subjects if each.effect is Effect.EDIT]
-        moves = any(each.words and each.words[0].static in ("cp", "mv") for each in self.line.commands)
-        paths = [path for each in edits if isinstance(each, PathSubject) for path in each.paths]
-        names = [path.removeprefix(folder) for path in paths for folder in self.folders if path.startswith(folder)]
-        if (edits and moves) or any(is_odd(part) for name in names for part in name.split("/")):
-            for at in self.fed:
-                why = "which files it reads isn't known until it runs"
-                self.subjects[at] = replace(self.subjects[at], effect=Effect.OTHER, why=why)
-
-    def secrets(self) -> None:
-        """A question about each secret that a line shows or keeps, unless a command that asks by itself is given it."""
-        told = set()
-        for at, name in self.line.expanded:
-            if (
-                name not in told
-                and _SECRET.search(name)
-                and (name in os.environ or not self.variables.assigned(name))
-                and not any(start <= at <= end for start, end in self.answered)
-            ):
-                told.add(name)
-                self.subjects.append(
-                    CommandSubject(kind="variable", text=f"${name}", why=f"it reads the variable {name}")
-                )
-
-    def texts(self) -> None:
-        """What a program that runs code is sent counts as its words do."""
-        if not self.line.texts or not self.runs_code:
-            return
-        code = Programs("", "python")
-        for text in self.line.texts:
-            for at in range(0, len(text), MAX_TEXT):
-                word = unwritten(text[at : at + MAX_TEXT])
-                self.subjects += [
-                    replace(each, within=None)
-                    for each in self.named_in(word.values[0].text, word, 0, self.stack[-1][1], code)
-                    if each.safety
-                ]
-
-    def elements(self) -> None:
-        """The words of arrays: what names a sensitive place there is about to name it to a command."""
-        different = {word.raw: word for word in self.line.elements}
-        if len(different) > MAX_NAMED:
-            self.subjects.append(
-                CommandSubject(
-                    kind="unreadable", text=self.line.source, safety="it names too much to be judged", hidden=True
-                )
-            )
-        for word in list(different.values())[:MAX_NAMED]:
-            argument = self.variables.argument(word)
-            for value in argument.values:
-                found = self.place(value.text, "name", None, self.stack[-1][1], below=None, names=None, raw=word.raw)
-                if found is not None and found.safety is not None:
-                    self.subjects.append(found)
 
     def mentioned(self, args: Sequence[Argument], forms: Sequence[Form]) -> frozenset[str]:
         """The words in code that a command is given, where it is one that runs code."""
@@ -265,24 +148,17 @@ class _Judge(EffectJudge, Wanderer):
     def words(
         self, command: SimpleCommand, args: list[Argument], text: str, safety: str | None, cwds: tuple[str, ...]
     ) -> None:
-        at = len(self.subjects)
-        forms: list[Form] = []
-        scripts: list[str] = []
-        reached, hidden = [0], [safety is not None]
-        swept: list[Sweep] = []
-        found = self.look_through(args, args, forms, scripts, reached, hidden, swept, cwds)
-        own = self.own_reach(command, swept, cwds)
+        at, own_file = len(self.subjects), False
+        layers = Layers(args, self.folders, cwds, hidden=safety is not None)
+        found = layers.look_through(args)
+        own = self.own_reach(command, layers.swept, cwds)
         safety = own or safety or found
         program = args[0].static if args[0].written else None
         plain = not command.assignments and program is not None
         seen = allowed_form(args) if plain else ()
         allowed = form(seen) if plain else None
-        reach = max(0, reached[0] - (len(args) - len(seen))) if plain else 0
-        read = reading(seen) if plain and (seen[0].static or "") not in self.line.functions else None
-        if read is None and plain and seen[0].static == "xargs" and "xargs" not in self.line.functions:
-            read = self.by_pipe(command, seen, cwds)
-        if read is not None and read.edits and seen[0].static == "sed" and any(each.splits for each in seen):
-            read = None
+        reach = max(0, layers.reached - (len(args) - len(seen))) if plain else 0
+        read = self.read(command, seen, cwds)
         effect = Effect.OTHER
         why = None
         paths: list[PathSubject] = []
@@ -293,6 +169,12 @@ class _Judge(EffectJudge, Wanderer):
         if read is not None:
             read.recursive = read.recursive and safety is None
             effect, why, paths = self.looked_at(read, at, cwds, seen)
+        loose, spelled = self.loose(layers, seen, read)
+        if effect is Effect.OTHER and loose and why is None:
+            why = next(iter(loose.values()))
+        if spelled is not None and safety is None:
+            safety = f"its words could be put together to {spelled}"
+            own_file = spelled == OWN
         suggestion = (
             suggest(seen, allowed, reach)
             if safety is None and effect not in (Effect.READ, Effect.READ_OUTSIDE)
@@ -303,15 +185,16 @@ class _Judge(EffectJudge, Wanderer):
             text=text,
             effect=effect,
             safety=safety,
-            own_file=own is not None,
+            own_file=own is not None or own_file,
             why=why,
             suggestion=suggestion,
             allowed=allowed,
-            forms=tuple(forms),
-            hidden=program is None or hidden[0],
+            forms=tuple(layers.forms),
+            hidden=program is None or layers.hidden,
             reach=reach,
+            loose=tuple(loose),
             drivers=drivers,
-            mentions=frozenset() if read is not None else self.mentioned(args, forms),
+            mentions=frozenset() if read is not None else self.mentioned(args, layers.forms),
         )
         if effect not in READS:
             self.answered.append((command.start, command.end))
@@ -322,18 +205,49 @@ class _Judge(EffectJudge, Wanderer):
         judged = {id(each) for each, _ in read.paths} if read is not None else set()
         judged.add(id(args[0]))
         judged.update(id(each) for each in (read.left_out if read is not None else ()))
-        last = forms[-1][0][0] if forms and forms[-1] else None
+        last = layers.forms[-1][0][0] if layers.forms[-1] else None
         kind = "read" if read is not None and not read.edits else "other"
         outer = "" if kind == "read" else program_name(program or "")
         programs = Programs(outer, family(last[0]) if last else "")
         self.subjects += self.named(args, at, cwds, judged, programs, kind)
         self.subjects += self.searched(searched(seen or args) if read is None else (), at, cwds)
-        for script in scripts:
+        for script in layers.scripts:
             self.script(script, cwds)
         if seen:
             self.move(seen, cwds, certain=command.joined in ("", ";") and not command.conditional)
         elif program in MOVERS:
             self.moved(())
+
+    def loose(
+        self, layers: Layers, seen: Sequence[Argument], read: Reading | None
+    ) -> tuple[dict[int, str], str | None]:
+        """The words that no star of an allow rule covers, by their places, with the reasons; what they could spell."""
+        places = {id(each): at for at, each in enumerate(seen)}
+        found: dict[int, str] = {}
+        paths = False
+        for layer in layers.commands:
+            known = read if layer is layers.commands[-1] or len(seen) == len(layer) else None
+            for word, why in unsettled(layer, known, layers.cwds, names_made=self.names_made):
+                found.setdefault(places.get(id(word), len(seen)), f"{word.word.raw[:80]} {why}")
+                paths = paths or why is PATH
+        if read is None and len(layers.commands) > 1 and layers.commands[-2][0].static in ("xargs", "parallel"):
+            inner = layers.commands[-1]
+            why_brought = brought(inner)
+            if why_brought is not None:
+                found.setdefault(len(seen), why_brought)
+            paths = paths or reads_paths(family(inner[0].static or ""))
+        return found, self.spelled if paths else None
+
+    def read(self, command: SimpleCommand, seen: Sequence[Argument], cwds: tuple[str, ...]) -> Reading | None:
+        """What a command does, where it is known to only read or edit."""
+        if not seen or (seen[0].static or "") in self.line.functions:
+            return None
+        found = reading(seen)
+        if found is None and seen[0].static == "xargs":
+            found = self.by_pipe(command, seen, cwds)
+        if found is not None and found.edits and seen[0].static == "sed" and any(each.splits for each in seen):
+            return None
+        return found
 
     def by_pipe(self, command: SimpleCommand, seen: Sequence[Argument], cwds: tuple[str, ...]) -> Reading | None:
         """What xargs reads with what the pipe gives it."""
@@ -347,50 +261,6 @@ class _Judge(EffectJudge, Wanderer):
         found = (self.path(each, "read", at, cwds, below=BELOW) for each in places)
         return [each for each in found if each is not None and each.safety is not None]
 
-    def look_through(
-        self,
-        args: Sequence[Argument],
-        whole: Sequence[Argument],
-        forms: list[Form],
-        scripts: list[str],
-        reached: list[int],
-        hidden: list[bool],
-        swept: list[Sweep],
-        cwds: tuple[str, ...],
-        depth: int = 0,
-    ) -> str | None:
-        """Every form of a command for deny and ask rules, and the first reason for a safety question."""
-        forms.append(form(args))
-        swept.extend(sweeps(args))
-        if not args[0].written:
-            hidden[0] = True
-            return danger(args, self.folders, cwds) or "the program that it runs isn't known until it runs"
-        safety = danger(args, self.folders, cwds)
-        hidden[0] = hidden[0] or isinstance(safety, Runs)
-        if depth > 8:
-            return safety or "it wraps too many commands"
-        inner = unwrap(args)
-        if inner is None:
-            return safety
-        safety = safety or inner.doubt
-        hidden[0] = hidden[0] or inner.doubt is not None
-        if inner.loose:
-            reached[0] = len(whole)
-            forms.extend(form(each) for each in inner.commands)
-            swept.extend(sweep for each in inner.commands for sweep in sweeps(each))
-            return safety
-        for name in inner.assignments:
-            if changes_what_runs(name):
-                hidden[0] = True
-                safety = safety or f"it sets {name}, which decides what runs"
-        scripts.extend(inner.scripts)
-        for each in inner.commands:
-            index = next((at for at, word in enumerate(whole) if word is each[0]), None)
-            reached[0] = max(reached[0], len(whole) if index is None else index + 1)
-            found = self.look_through(each, whole, forms, scripts, reached, hidden, swept, cwds, depth + 1)
-            safety = safety or found
-        return safety
-
     def script(self, text: str, cwds: tuple[str, ...]) -> None:
         """A shell line inside the line, judged like the line."""
         if self.depth >= MAX_SCRIPTS:
@@ -400,6 +270,9 @@ class _Judge(EffectJudge, Wanderer):
             return
         inner = _Judge(read_line(text), cwds, self.folders, self.places, self.base, self.file_rules)
         inner.depth = self.depth + 1
+        if self.variables.sets:
+            # What it exports isn't what it was outside.
+            inner.variables.spoil(())
         inner.run()
         offset = len(self.subjects)
         self.subjects.extend(

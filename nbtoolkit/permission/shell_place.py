@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nbtoolkit.permission.shell import SimpleCommand
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
     from nbtoolkit.permission.subject import Subject
 
 __all__ = ["MOVERS", "TRICKS", "Wanderer"]

@@ -147,6 +147,13 @@ class Reader(CompoundReader):
 
     def read_list(self) -> None:
         """Commands until something that isn't one."""
+        first = len(self.line.commands)
+        self.commands_of_list()
+        for command in self.line.commands[first:]:
+            command.until = self.pos if command.until < 0 else command.until
+
+    def commands_of_list(self) -> None:
+        """The pipelines of a list with the operators between them."""
         while True:
             self.newlines()
             if self.pos >= self.end or self.keyword() in _CLOSERS or self.operator() in (")", ";;", ";&", ";;&"):
@@ -310,23 +317,32 @@ class Reader(CompoundReader):
         if element:
             self.arithmetic_names(element[1:-1])
         if self.source.startswith("(", self.pos, self.end):
-            self.array()
-            command.assignments.append(Assignment(name, None, start))
+            items = self.array()
+            command.assignments.append(Assignment(name, None, start, items))
             return True
         begin = self.pos
         parts = self.word(assignment=True)
         value = Word(self.source[begin : self.pos], begin, parts)
-        command.assignments.append(Assignment(name, None if element or append else value, start))
+        assignment = Assignment(
+            name,
+            None if element or append else value,
+            start,
+            (value,) if element and not append else None,
+            value if append and not element else None,
+        )
+        command.assignments.append(assignment)
         return True
 
-    def array(self) -> None:
-        """``(words)``: looked at for what they run, the values aren't kept."""
+    def array(self) -> tuple[Word, ...]:
+        """``(words)``."""
         self.pos += 1
+        items: list[Word] = []
         while True:
             self.newlines()
             if self.source.startswith(")", self.pos, self.end):
                 self.pos += 1
-                return
+                self.line.elements.extend(items)
+                return tuple(items)
             if self.pos >= self.end or self.source.startswith("[", self.pos, self.end):
                 raise Unreadable("an array isn't closed, or names its elements")
-            self.line.elements.extend(self.next_words())
+            items.extend(self.next_words())

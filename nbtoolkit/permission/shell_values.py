@@ -6,84 +6,30 @@ the order, so that no path through loops and branches is missed.
 
 from __future__ import annotations
 
-import fnmatch
 import glob
 import os
 import re
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nbtoolkit.permission.shell_argument import UNKNOWN, Argument
 from nbtoolkit.permission.shell_braces import NUMBER
-from nbtoolkit.permission.shell_operators import Value, operated, shown
-from nbtoolkit.permission.trees import folder as listed
+from nbtoolkit.permission.shell_globs import expand_files
+from nbtoolkit.permission.shell_operators import ALL_ELEMENTS, ELEMENT, Value, operated, shown
+from nbtoolkit.permission.shell_outputs import DIGITS, NAMED
+from nbtoolkit.permission.variable_names import BASH_SETS, FOLDERS_AND_HOSTS, NUMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from nbtoolkit.permission.shell import Part, ShellLine, SimpleCommand, Word
 
-__all__ = ["UNKNOWN", "Argument", "Value", "Variables", "changes_what_runs", "expand_files"]
+__all__ = ["Variables"]
 
-UNKNOWN = "\x00"
 # More combinations than this make a word unknown.
 MOST_VALUES = 24
-# A glob with more hits is judged as unknown.
-MOST_FILES = 2_000
-
-# Each multiplies the folders to look into.
-MOST_GLOB_PARTS = 2
-
 _SPLITS = re.compile(r"[\s*?\[]|^$")
-_MAGIC = re.compile(r"[*?\[]")
-_BASH_SETS = re.compile(
-    r"(?:BASH.*|RANDOM|SRANDOM|SECONDS|LINENO|UID|EUID|PPID|PWD|OLDPWD|IFS|OPT.*|HOST.*|OSTYPE|MACHTYPE|SHLVL|_|REPLY"
-    r"|DIRSTACK|PIPESTATUS|FUNCNAME|GROUPS|EPOCH.*|COLUMNS|LINES|MAPFILE|READLINE.*|COMP.*|\d|[@*-])\Z"
-)
-# What a program loads, calls or trusts because of a variable.
-_CHANGES = re.compile(
-    r"(?:LD_\w+|DYLD_\w+|PATH|PYTHON\w*|BASH\w*|ENV|GIT_\w+|\w*PAGER|EDITOR|VISUAL|BROWSER|IFS|PS[0-4]|PROMPT_COMMAND|SHELL"
-    r"|SHELLOPTS|CDPATH|GLOBIGNORE|HOME|HISTFILE|PERL5\w*|PERLLIB|RUBY\w+|NODE_\w+|GEM_\w+|LESS\w*|MAN\w*|JAVA_TOOL_OPTIONS"
-    r"|_JAVA_OPTIONS|CLASSPATH|LUA_\w+|R_\w+|RIPGREP_CONFIG_PATH|TAR_OPTIONS|GCONV_PATH|LOCPATH|HGRCPATH|SSH_\w+|SUDO_\w+"
-    r"|TMPDIR|XDG_\w+|PIP_\w+|UV_\w+|CONDA_\w+|JUPYTER\w*|IPYTHON\w*|NBTOOLKIT\w*|CC|CXX|LD|MAKEFLAGS|CARGO_\w+|RUSTC\w*"
-    r"|npm_config_\w+|NPM_CONFIG_\w+|https?_proxy|all_proxy|HTTPS?_PROXY|ALL_PROXY|SSL_\w+|CURL_\w+|REQUESTS_CA_BUNDLE"
-    r"|OPENSSL_\w+|DOCKER_\w+|KUBECONFIG|AWS_\w+|FPATH|ZDOTDIR|INPUTRC|TERMINFO\w*|POSIXLY_CORRECT)\Z"
-)
-
-
-def changes_what_runs(name: str) -> bool:
-    """Whether a variable of this name decides what other commands run or trust."""
-    return _CHANGES.match(name) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """A word with its values; ``splits`` is one that may become several words, or none."""
-
-    word: Word
-    values: tuple[Value, ...]
-    splits: bool = False
-    guesses: tuple[str, ...] = ()
-    """What it is if the variables that nothing in the line sets are as they are now, or by the texts that stand there."""
-
-    @property
-    def static(self) -> str | None:
-        """The text, where there is exactly one."""
-        if len(self.values) == 1 and not self.splits:
-            value = self.values[0]
-            if value.pattern is None and UNKNOWN not in value.text:
-                return value.text
-        return None
-
-    @property
-    def written(self) -> bool:
-        """Whether the text stands there, and doesn't come out of a variable."""
-        return self.static is not None and all(part.kind in ("text", "tilde") for part in self.word.parts)
-
-    @property
-    def known(self) -> bool:
-        """Whether every value is known, globs aside."""
-        return not self.splits and not any(UNKNOWN in value.text for value in self.values)
+_SIGNS = (UNKNOWN, DIGITS, NAMED)
 
 
 class Variables:
@@ -101,16 +47,32 @@ class Variables:
             not any(command.words and command.words[0].static in (None, *_GOES) for command in line.commands)
             and not line.functions
         )
+        # Any name, also one that stands nowhere, may be set.
+        self._any_set = False
+        self._believes_outputs = not line.functions
+        elements: dict[str, list[Word]] = {}
+        self._appended: dict[str, list[Word]] = {}
         for command in line.commands:
             for assignment in command.assignments:
-                if command.words or assignment.value is None:
+                if assignment.appended is not None and not command.words and not command.repeats:
+                    self._appended.setdefault(assignment.name, []).append(assignment.appended)
+                elif assignment.items is not None and not command.words:
+                    elements.setdefault(assignment.name, []).extend(assignment.items)
+                elif command.words or assignment.value is None:
                     self._spoilt.add(assignment.name)
                 else:
                     self._words.setdefault(assignment.name, []).append(assignment.value)
             self._spoil_by(command)
+        # Their names hold what the array holds; a name that is set in other ways too holds anything.
+        self._elements = {
+            name: words for name, words in elements.items() if name not in self._spoilt and name not in self._words
+        }
+        self._spoilt.update(name for name in elements if name not in self._elements)
+        self._words.update(self._elements)
         for name, loops in line.loops.items():
             for words in loops:
                 self._words.setdefault(name, []).extend(words)
+        self._spans = set_for_sure(line)
 
     def _spoil_by(self, command: SimpleCommand) -> None:
         """Builtins that set variables by name spoil every name among their words."""
@@ -119,19 +81,26 @@ class Variables:
             for word in command.words[1:]:
                 text = " ".join(part.text for part in word.parts if part.kind == "text")
                 self._spoilt.update(re.findall(r"[A-Za-z_]\w*", text))
+                self._any_set = self._any_set or (word.parts[:1] != () and word.parts[0].kind not in ("text", "tilde"))
             if program == "read":
                 self._spoilt.add("REPLY")
 
+    @property
+    def sets(self) -> bool:
+        """Whether the line sets any variable."""
+        return self._any_set or bool(self._spoilt or self._words or self._appended)
+
     def assigned(self, name: str) -> bool:
         """Whether the line itself sets a variable."""
-        return name in self._spoilt or name in self._words
+        return name in self._spoilt or name in self._words or name in self._appended
 
     def sources(self, name: str) -> Sequence[Word]:
         """The words that the line gives a variable."""
         return self._words.get(name, ())
 
     def spoil(self, names: Iterable[str]) -> None:
-        """Count these as set to something unknown."""
+        """Count these, and every name that stands nowhere, as set to something unknown."""
+        self._any_set = True
         self._spoilt.update(names)
         self._cache.clear()
 
@@ -142,24 +111,39 @@ class Variables:
         found: list[Value] | None = None
         if name not in self._spoilt and name not in self._open:
             words = self._words.get(name)
-            if words is not None:
+            if words is None and name in self._appended:
+                found = None
+            elif words is not None:
                 self._open.add(name)
                 found = []
                 for word in words:
                     argument = self.found(name, self.argument(word))
-                    if argument.splits or not argument.known or len(found) + len(argument.values) > MOST_VALUES:
+                    # A loop goes through what a word becomes, one by one.
+                    several = argument.splits and not (name in self._loops and argument.whole)
+                    if several or not argument.whole or len(found) + len(argument.values) > MOST_VALUES:
                         found = None
                         break
                     found.extend(argument.values)
                 self._open.discard(name)
                 # A loop over nothing gives nothing.
-                found = found or None
+                found = self._longer(name, found) if found else None
             elif name == "HOME":
                 found = [Value(_home())]
             elif name == "PWD" and self._stays and self._cwd:
                 found = [Value(each) for each in dict.fromkeys((self._cwd, _logical(self._cwd)))]
         self._cache[name] = found
         return found
+
+    def _longer(self, name: str, values: list[Value]) -> list[Value] | None:
+        """Values with what the line appends to them, which may not have been done yet."""
+        for word in self._appended.get(name, ()):
+            more = self.argument(word)
+            if not more.known or any(each.pattern is not None for each in (*values, *more.values)):
+                return None
+            values = list(dict.fromkeys([*values, *(Value(a.text + b.text) for a in values for b in more.values)]))
+            if len(values) > MOST_VALUES:
+                return None
+        return values
 
     def found(self, name: str, argument: Argument) -> Argument:
         """What a loop over a few files goes through, by their names."""
@@ -197,7 +181,7 @@ class Variables:
         globbed = splits = guessed = False
         guesses = [""]
         for part in parts:
-            alternatives, part_splits, part_glob, part_guesses = self._part(part)
+            alternatives, part_splits, part_glob, part_guesses = self._part(part, word.start)
             splits = splits or part_splits
             globbed = globbed or part_glob
             guessed = guessed or bool(part_guesses)
@@ -211,9 +195,72 @@ class Variables:
             values = [Value(value.text) for value in values]
         unique = tuple(dict.fromkeys(values))
         seen = tuple(dict.fromkeys(each for each in guesses if UNKNOWN not in each)) if guessed else ()
-        return Argument(word, unique, splits, seen)
+        settled = self._texts(word) if any(UNKNOWN in value.text for value in unique) else ()
+        return Argument(word, unique, splits, seen, settled)
 
-    def _part(self, part: Part) -> tuple[list[Value], bool, bool, list[str]]:
+    def _texts(self, word: Word) -> tuple[str, ...]:
+        """What a word can be, as ``Argument.texts`` has it."""
+        found = [""]
+        for part in word.parts:
+            pieces = self._settled(part, word.start)
+            if len(found) * len(pieces) > MOST_VALUES:
+                return (UNKNOWN,)
+            found = [a + b for a in found for b in pieces]
+        return tuple(dict.fromkeys(found))
+
+    def _settled(self, part: Part, at: int) -> list[str]:
+        """What one part can be, with the environment as it is."""
+        if part.kind == "var":
+            return [*self._holds(part.text), *self._before(part.text, at), *self._first(part.text)]
+        if part is NUMBER:
+            return [DIGITS]
+        if part.kind != "unknown":
+            return [value.text for value in self._part(part, at)[0]]
+        if not part.operator:
+            if part.text or not self._believes_outputs:
+                return [part.text or UNKNOWN]
+            return [part.shown or part.output or UNKNOWN]
+        before = [*self._holds(part.name), *self._before(part.name, at)]
+        if part.operator in (ELEMENT, ALL_ELEMENTS) or any(sign in text for text in before for sign in _SIGNS):
+            return [UNKNOWN]
+        after = operated([Value(text) for text in before], part.operator)
+        return [UNKNOWN] if after is None or len(after) > MOST_VALUES else [value.text for value in after]
+
+    def _holds(self, name: str) -> list[str]:
+        """What a variable can hold, with the environment as it is."""
+        values = self.values(name)
+        if values is not None:
+            return [value.text for value in values]
+        if NUMBERS.match(name):
+            return [DIGITS]
+        if name in self._spoilt or name in self._open or name in self._appended:
+            return [UNKNOWN]
+        words = self._words.get(name)
+        if words is not None:
+            self._open.add(name)
+            found: dict[str, None] = {}
+            for word in words:
+                argument = self.argument(word)
+                found.update(dict.fromkeys(argument.texts or [value.text for value in argument.values]))
+            self._open.discard(name)
+            return list(found) if len(found) <= MOST_VALUES else [UNKNOWN]
+        if self._any_set:
+            return [UNKNOWN]
+        if BASH_SETS.match(name):
+            return [NAMED] if FOLDERS_AND_HOSTS.match(name) else [UNKNOWN]
+        return [os.environ.get(name, "")]
+
+    def _before(self, name: str, at: int) -> list[str]:
+        """What a variable may still hold at a place, for which the line's own values aren't there yet for sure."""
+        if name not in self._words or any(start <= at < stop for start, stop in self._spans.get(name, ())):
+            return []
+        return [os.environ.get(name, "")]
+
+    def _first(self, name: str) -> list[str]:
+        """What an array's own name means: its first element, which may not be set."""
+        return [""] if name in self._elements else []
+
+    def _part(self, part: Part, at: int) -> tuple[list[Value], bool, bool, list[str]]:
         """The values of one part; whether it splits, is a glob; and what else it may be, as it seems."""
         if part.kind == "text":
             return [Value(part.text)], False, False, []
@@ -228,14 +275,26 @@ class Variables:
         if part.kind == "unknown" and part.text == "/dev/fd":
             return [Value("/dev/fd/63")], False, False, []
         if part.kind == "unknown" and part.operator:
-            return self._operated(part)
+            return self._operated(part, at)
         if part.kind == "unknown":
-            return [Value(UNKNOWN)], not part.quoted, False, [part.shown] if part.shown else []
-        return self._variable(part)
+            splits = not part.quoted and not (part.output and self._believes_outputs)
+            return [Value(UNKNOWN)], splits, False, [part.shown] if part.shown else []
+        return self._variable(part, at)
 
-    def _operated(self, part: Part) -> tuple[list[Value], bool, bool, list[str]]:
+    def _operated(self, part: Part, at: int) -> tuple[list[Value], bool, bool, list[str]]:
         """``${NAME…}`` with an operator."""
         values = self.values(part.name)
+        if part.operator in (ELEMENT, ALL_ELEMENTS):
+            if values is None or part.name not in self._elements:
+                return [Value(UNKNOWN)], not part.quoted, False, []
+            several = part.operator == ALL_ELEMENTS
+            # An index may be one that nothing was set at.
+            unset = self._before(part.name, at) if several else [""]
+            whole, splits, globbed, guesses = self._whole(part, [*values, *map(Value, unset)])
+            several = several and len(values) > 1
+            return whole, splits or several, globbed, guesses or [value.text for value in values]
+        if values is not None:
+            values = [*values, *map(Value, (*self._before(part.name, at), *self._first(part.name)))]
         found = None if values is None else operated(values, part.operator)
         if found is None or len(found) > MOST_VALUES:
             before = [os.environ.get(part.name, "")] if values is None and not self.assigned(part.name) else []
@@ -243,17 +302,17 @@ class Variables:
             return [Value(UNKNOWN)], not part.quoted, False, guesses
         return self._whole(part, found)
 
-    def _variable(self, part: Part) -> tuple[list[Value], bool, bool, list[str]]:
+    def _variable(self, part: Part, at: int) -> tuple[list[Value], bool, bool, list[str]]:
         name = part.text
         values = self.values(name)
         if values is None:
             guesses = []
             if name == "PWD" and not self.assigned(name):
                 guesses = [self._cwd]
-            elif not self.assigned(name) and not _BASH_SETS.match(name):
+            elif not self.assigned(name) and not BASH_SETS.match(name):
                 guesses = [os.environ.get(name, "")]
             return [Value(UNKNOWN)], not part.quoted, False, guesses
-        return self._whole(part, values)
+        return self._whole(part, [*values, *map(Value, (*self._before(name, at), *self._first(name)))])
 
     def _whole(self, part: Part, values: list[Value]) -> tuple[list[Value], bool, bool, list[str]]:
         """Known values, unless the shell splits one of them."""
@@ -261,6 +320,25 @@ class Variables:
         if not part.quoted and any(value.pattern is None and _SPLITS.search(value.text) for value in values):
             return [Value(UNKNOWN)], True, False, [value.text for value in values if value.pattern is None]
         return values, False, globbed, []
+
+
+def set_for_sure(line: ShellLine) -> dict[str, list[tuple[int, int]]]:
+    """From where to where a line's variables are set whatever happens: up to the end of the list, the chain, the loop."""
+    found = {name: list(spans) for name, spans in line.bodies.items()}
+    if any(command.joined == "&" for command in line.commands) or line.source.rstrip().endswith("&"):
+        # What runs in the background sets nothing here.
+        return found
+    for index, command in enumerate(line.commands):
+        if command.words or not command.assignments or command.joined in ("||", "|", "|&"):
+            continue
+        after = [each for each in line.commands[index + 1 :] if len(each.scope) <= len(command.scope)]
+        ends = [each.start for each in after if each.scope[: len(command.scope)] != command.scope]
+        if command.joined == "&&":
+            ends += [each.start for each in after if each.joined != "&&"]
+        stop = min([command.until if command.until >= 0 else len(line.source), *ends])
+        for assignment in command.assignments:
+            found.setdefault(assignment.name, []).append((command.end, stop))
+    return found
 
 
 def _join(pattern: str | None, value: Value) -> str:
@@ -307,46 +385,3 @@ _SETTERS = frozenset(
         "printf",
     }
 )
-
-
-def expand_files(pattern: str, folder: str) -> list[str] | None:
-    """The files that a glob names, from ``folder``, hidden ones where the pattern says so; None for too many."""
-    parts = pattern.replace("[^", "[!").split("/")
-    if sum(map(has_magic, parts)) > MOST_GLOB_PARTS:
-        return None
-    found = [("/" if pattern.startswith("/") else "")]
-    for at, part in enumerate(parts):
-        if not part:
-            if at == len(parts) - 1:
-                # Behind a slash at the end only folders count.
-                found = [each for each in found if os.path.isdir(os.path.join(folder, each))]  # noqa: PTH112, PTH118
-            continue
-        if not has_magic(part):
-            ahead = [f"{each}{part}" for each in found]
-            if at:
-                ahead = [each for each in ahead if os.path.lexists(os.path.join(folder, each))]  # noqa: PTH118
-        else:
-            matches = _matcher(part)
-            ahead = []
-            for each in found:
-                listing = listed(os.path.join(folder, each or "."))  # noqa: PTH118
-                if listing is None:
-                    continue
-                ahead += [each + name for names in (listing.files, listing.folders) for name in names if matches(name)]
-                if len(ahead) > MOST_FILES:
-                    return None
-        found = ahead if at == len(parts) - 1 else [f"{each}/" for each in ahead]
-    return [each for each in found if each and os.path.lexists(os.path.join(folder, each))]  # noqa: PTH118
-
-
-@lru_cache(maxsize=256)
-def _matcher(part: str) -> Callable[[str], bool]:
-    """Whether a name is one that a part of a glob names; hidden ones only where it begins so."""
-    match = re.compile(fnmatch.translate(part)).match
-    hidden = part.startswith(".")
-    return lambda name: (hidden or name[0] != ".") and match(name) is not None
-
-
-def has_magic(text: str) -> bool:
-    """Whether a text holds a glob's signs."""
-    return _MAGIC.search(text) is not None

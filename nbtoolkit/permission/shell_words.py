@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.shell import Part, Unreadable
 from nbtoolkit.permission.shell_braces import NUMBER, merged
+from nbtoolkit.permission.shell_operators import ALL_ELEMENTS, ELEMENT
+from nbtoolkit.permission.shell_outputs import kind_of_output
 
 if TYPE_CHECKING:
     from nbtoolkit.permission.shell import ShellLine
@@ -29,7 +31,7 @@ _TILDE = re.compile(r"~([\w.-]*|[+-]\d*)(?=[/\s;&|()<>:]|\Z)")
 # A default or an alternative that is plain text.
 _INSTEAD = re.compile(r""":?[-=+]["']?([^\s"'$`\\]+)["']?\Z""")
 # A substitution that only says a text.
-_SAID = re.compile(r"\$\(\s*(?:echo|printf)\s+(?:-n\s+)?[\"']?([\w./~-]+)[\"']?\s*\)\Z")
+_SAID = re.compile(r"\s*(?:echo|printf)\s+(?:-n\s+)?[\"']?([\w./~-]+)[\"']?\s*\Z")
 _BRACED = re.compile(r"(#?)([A-Za-z_]\w*|\d+|[@*#?$!-])")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _ESCAPES = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -190,8 +192,7 @@ class WordReader:
         if source[self.pos] == "`":
             start = self.pos
             self.backticks()
-            said = _SAID.match(f"$({source[start + 1 : self.pos - 1]})")
-            return [Part("unknown", "", quoted, shown=said.group(1) if said else "")]
+            return [_substituted(source[start + 1 : self.pos - 1], quoted=quoted)]
         rest = source[self.pos + 1 : min(self.pos + 3, self.end)]
         if rest.startswith("(("):
             self.pos += 3
@@ -201,8 +202,7 @@ class WordReader:
             start = self.pos
             self.pos += 2
             self.substitution("$(")
-            said = _SAID.match(source, start, self.pos)
-            return [Part("unknown", "", quoted, shown=said.group(1) if said else "")]
+            return [_substituted(source[start + 2 : self.pos - 1], quoted=quoted)]
         if rest.startswith("{"):
             self.pos += 2
             return [self.braced(quoted)]
@@ -256,14 +256,18 @@ class WordReader:
         if source.startswith("}", self.pos, self.end):
             self.pos += 1
             return NUMBER if name.group(1) else self.variable(name.group(2), quoted)
-        element = source.startswith("[", self.pos, self.end) or bool(name.group(1))
+        element, several = source.startswith("[", self.pos, self.end) or bool(name.group(1)), False
         if source.startswith("[", self.pos, self.end):
             self.pos += 1
             if source.startswith(("@]", "*]"), self.pos, self.end):
                 self.pos += 2
-                quoted = False
+                quoted, several = False, True
             else:
                 self.arithmetic_until("]")
+            if source.startswith("}", self.pos, self.end):
+                self.pos += 1
+                operator = ALL_ELEMENTS if several else ELEMENT
+                return NUMBER if name.group(1) else Part("unknown", "", quoted, name.group(2), operator)
         rest = source[self.pos : min(self.pos + 2, self.end)]
         if rest.startswith("@"):
             raise Unreadable("it expands a variable as a prompt or a declaration")
@@ -271,9 +275,11 @@ class WordReader:
             self.line.spoilt.add(name.group(2))
             self.assigned_by_default(name.group(2))
         if rest.startswith(":") and rest[1:] not in ("-", "=", "?", "+"):
+            start = self.pos
             self.pos += 1
             self.arithmetic_until("}", ":")
-            return Part("unknown", "", quoted)
+            operator = "" if element else source[start : self.pos - 1]
+            return Part("unknown", "", quoted, name.group(2) if operator else "", operator)
         start = self.pos
         self.until_brace(quoted)
         if (instead := _INSTEAD.match(source, start, self.pos - 1)) is not None:
@@ -356,6 +362,12 @@ class WordReader:
     def arithmetic_names(self, text: str) -> None:
         """Note the names that an expression in already unquoted text evaluates."""
         self.line.arithmetic.extend(_IDENTIFIER.findall(text))
+
+
+def _substituted(command: str, *, quoted: bool) -> Part:
+    """A substitution, with what is known of its text."""
+    said = _SAID.match(command)
+    return Part("unknown", "", quoted, shown=said.group(1) if said else "", output=kind_of_output(command))
 
 
 def _ansi(match: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from nbtoolkit.permission.programs import CODE, family
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
 
 __all__ = ["Sweep", "find_finds", "has_flag", "operands_of", "sweeps", "value_of"]
 

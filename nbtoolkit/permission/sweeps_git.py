@@ -11,7 +11,7 @@ from nbtoolkit.permission.sweeps import Sweep, operands_of, value_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
 
 __all__ = ["git_sweeps"]
 

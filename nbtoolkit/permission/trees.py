@@ -8,10 +8,15 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["Folder", "folder", "is_odd"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
+__all__ = ["MOST_ENTRIES", "Folder", "folder", "holds_link", "holds_odd", "is_odd"]
+
+# A tree with more entries isn't searched to its end; what wasn't seen isn't called clean either.
+MOST_ENTRIES = 50_000
 # The memory of about a hundred thousand files; past it everything is forgotten, as starting over is cheap.
 MOST_FOLDERS = 20_000
 # Within so much of its own clock's grain a folder can change without its time doing so.
@@ -74,3 +79,37 @@ def folder(path: str) -> Folder | None:
             _seen.clear()
         _seen[path] = found.st_mtime_ns, found.st_ino, result
     return result
+
+
+def _any_below(path: str, holds: Callable[[Folder], bool]) -> bool:
+    """Whether any folder from this one down is such; so is a tree that is too large to look through."""
+    seen, stack = 0, [path]
+    while stack:
+        place = stack.pop()
+        listing = folder(place)
+        if listing is None:
+            continue
+        seen += listing.size
+        if seen > MOST_ENTRIES or holds(listing):
+            return True
+        stack += [f"{place}/{name}" for name in listing.folders]
+    return False
+
+
+def holds_odd(path: str, keeps: Callable[[Sequence[str]], bool] | None = None) -> bool:
+    """Whether a folder holds a name that isn't plain."""
+
+    def odd(listing: Folder) -> bool:
+        if not listing.odd:
+            return False
+        files = (name for name in listing.files if is_odd(name))
+        return any(map(is_odd, listing.folders)) or any(keeps is None or not keeps([name]) for name in files)
+
+    return _any_below(path, odd)
+
+
+def holds_link(path: str, keeps: Callable[[Sequence[str]], bool] | None = None) -> bool:
+    """Whether a file is a symlink or a folder holds one: where it is copied or moved to, paths mean something else."""
+    if os.path.islink(path):  # noqa: PTH114
+        return True
+    return _any_below(path, lambda listing: any(keeps is None or not keeps([name]) for name in listing.links))

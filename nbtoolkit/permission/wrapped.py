@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.shell import Part, Word
-from nbtoolkit.permission.shell_values import Argument, Value
+from nbtoolkit.permission.shell_argument import Argument
+from nbtoolkit.permission.shell_operators import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from nbtoolkit.permission.wrapper_table import RUN, WRAPPERS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
 
 __all__ = ["SPECIAL", "shell_line", "strange_line"]
 

@@ -11,7 +11,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.programs import SHELLS, STRANGE_SHELLS, family
-from nbtoolkit.permission.shell_values import UNKNOWN
+from nbtoolkit.permission.shell_argument import UNKNOWN
 from nbtoolkit.permission.wrapped import Inner, all_ways, joined, made, script
 from nbtoolkit.permission.wrapper_kinds import SPECIAL, shell_line, strange_line
 from nbtoolkit.permission.wrapper_table import ANY_WAY, RUNNERS, WRAPPERS, Wrapper
@@ -19,7 +19,7 @@ from nbtoolkit.permission.wrapper_table import ANY_WAY, RUNNERS, WRAPPERS, Wrapp
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nbtoolkit.permission.shell_values import Argument
+    from nbtoolkit.permission.shell_argument import Argument
 
 __all__ = ["allowed_form", "appended", "option", "unwrap", "wrapped"]
 

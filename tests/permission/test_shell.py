@@ -112,7 +112,7 @@ def test_a_variable_has_every_value_that_the_line_gives_it() -> None:
     assert {value.text for value in values} == {"a", "b", "c"}
 
 
-@pytest.mark.parametrize("setter", ["read x", "x=$(a)", "mapfile x", "printf -v x a", "x=a b", "x+=a", ": ${x:=a}"])
+@pytest.mark.parametrize("setter", ["read x", "x=$(a)", "mapfile x", "printf -v x a", "x=a b", "x[0]+=a", ": ${x:=a}"])
 def test_a_variable_that_a_command_sets_is_unknown(setter: str) -> None:
     line = read_line(f"x=a; {setter}; cmd $x")
     assert not Variables(line).argument(line.commands[-1].words[-1]).known
