@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from nbtoolkit.schema.generate import NoTitles
-from nbtoolkit.schema.hints import make_typed_dict
+from nbtoolkit.schema.typed_dicts import make_typed_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -21,11 +21,18 @@ JSON_TYPES = frozenset({str, int, float, bool, type(None), list, dict})
 def default_json(default: Any) -> Any:
     """The JSON of a default; MISSING where JSON can't carry it (NaN, a sentinel, an object)."""
     try:
-        value = to_jsonable_python(default, by_alias=True, bytes_mode="base64")
+        value = to_jsonable_python(default, by_alias=True, bytes_mode="base64", fallback=_plain)
         json.dumps(value, allow_nan=False)
     except (PydanticSerializationError, ValueError, TypeError, RecursionError):
         return MISSING
     return value
+
+
+def _plain(value: Any) -> Any:
+    """What a number of numpy's is; its arrays are no defaults that a model could be told."""
+    if getattr(value, "shape", None) == () and callable(item := getattr(value, "item", None)):
+        return item()
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 
 def _objects(schema: Any, top: bool = True) -> Iterator[dict[str, Any]]:

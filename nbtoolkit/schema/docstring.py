@@ -47,6 +47,9 @@ def parse_docstring(text: str | None) -> Docstring:
     if not text:
         return Docstring("", {})
     lines = inspect.cleandoc(text).split("\n")
+    if text[:1].strip() and _begins_a_block(lines):
+        # The first line of all has no margin, so that the block below it seems to have none either.
+        lines[1:] = [f" {line}" for line in lines[1:]]
     kept: list[str] = []
     found: dict[str, list[str]] = {}
     at = 0
@@ -78,6 +81,11 @@ def parse_docstring(text: str | None) -> Docstring:
 
 def _is_title(line: str) -> bool:
     return line.strip().rstrip(":：").strip().lower() in _TITLES and line[:1].strip() != ""
+
+
+def _begins_a_block(lines: list[str]) -> bool:
+    following = lines[1] if len(lines) > 1 else ""
+    return lines[0].rstrip().endswith((":", "：")) and _is_title(lines[0]) and following[:1].strip() != ""
 
 
 def _block_end(lines: list[str], at: int, bullets: bool = False) -> int:

@@ -19,6 +19,7 @@ _TIMES = frozenset({"date-time", "date", "time"})
 _DIGITS = re.compile(r"\s*[+-]?\d[\d_]*\.?\d*\s*\Z")
 _OWN = frozenset({"function-before", "function-wrap", "function-plain"})
 _ASIDE = frozenset({"serialization", "metadata"})
+_NAMED = frozenset({"properties", "$defs", "patternProperties", "dependentSchemas"})
 
 
 def is_loose(schema: Any) -> bool:
@@ -26,14 +27,20 @@ def is_loose(schema: Any) -> bool:
     if isinstance(schema, dict):
         if schema.get("format") in _TIMES or any(not isinstance(choice, str) for choice in choices_of([schema])):
             return True
-        return any(is_loose(value) for value in schema.values())
+        # Below these words stand names that people chose, such as format and type.
+        named = (
+            value.values() if word in _NAMED and isinstance(value, dict) else (value,) for word, value in schema.items()
+        )
+        return any(is_loose(value) for values in named for value in values)
     return isinstance(schema, list) and any(is_loose(item) for item in schema)
 
 
 def with_own_reading(core: Any) -> bool:
     """Whether a validator that the person wrote reads what was sent: it may take numbers for points in time."""
     if isinstance(core, dict):
-        return core.get("type") in _OWN or any(with_own_reading(v) for k, v in core.items() if k not in _ASIDE)
+        # A field may be called type, too.
+        own = isinstance(kind := core.get("type"), str) and kind in _OWN
+        return own or any(with_own_reading(v) for k, v in core.items() if k not in _ASIDE)
     return isinstance(core, (list, tuple)) and any(with_own_reading(item) for item in core)
 
 

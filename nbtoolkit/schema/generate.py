@@ -36,6 +36,10 @@ class NoTitles(GenerateJsonSchema):
         """No titles made of field names."""
         return False
 
+    def field_is_present(self, field: Any) -> bool:
+        """No field of a dataclass that nobody can give it."""
+        return super().field_is_present(field) and field.get("init") is not False
+
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """Drop a title that is only the class's name."""
         return _without_name(super().model_schema(schema), schema["cls"])
@@ -51,7 +55,11 @@ class NoTitles(GenerateJsonSchema):
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
         """Note the class's name, which becomes a title after this."""
         self._enums.add(schema["cls"].__name__)
-        return super().enum_schema(schema)
+        result = super().enum_schema(schema)
+        if "enum" in result:
+            # A member of two names is one value.
+            result["enum"] = list({(type(value), repr(value)): value for value in result["enum"]}.values())
+        return result
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
         """Say base64 in JSON Schema's own word."""

@@ -1,7 +1,6 @@
 """From the hints that people write to hints that pydantic validates and JSON can carry.
 
-`resolve` evaluates hints that are strings, one bad hint never costing the others; `adapt` replaces what pydantic can't
-take by its nearest equivalent, and what JSON can't carry by a notebook variable.
+`adapt` replaces what pydantic can't take by its nearest equivalent, and what JSON can't carry by a notebook variable.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import base64
 import collections
 import enum
 import functools
-import inspect
 import numbers
 import sys
 import types
@@ -22,33 +20,26 @@ import typing_extensions as te
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    EncodedBytes,
     Field,
     PlainSerializer,
     PydanticUndefinedAnnotation,
     PydanticUserError,
     TypeAdapter,
+    WithJsonSchema,
+    WrapValidator,
 )
 from pydantic_core import PydanticSerializationError, to_json
 
+from nbtoolkit.schema.resolving import UnresolvedError
+from nbtoolkit.schema.scalars import made_of_a_scalar
+from nbtoolkit.schema.typed_dicts import QUALIFIERS, make_typed_dict, typed_dict_fields, typed_dict_of
 from nbtoolkit.schema.variables import Variable, get_variable_resolver, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
-    from pydantic import ConfigDict
-
-__all__ = [
-    "NotForJSONError",
-    "UnresolvedError",
-    "adapt",
-    "has_variable",
-    "innermost",
-    "is_unpack",
-    "list_of",
-    "make_typed_dict",
-    "resolve",
-    "typed_dict_fields",
-]
+__all__ = ["NotForJSONError", "adapt", "has_variable", "list_of"]
 
 # What needs no further look: pydantic validates it and JSON carries it.
 _PLAIN = frozenset({str, int, float, bool, type(None), list, dict, tuple, set, frozenset})
@@ -69,105 +60,20 @@ _SUBSTITUTES: dict[Any, Any] = {
     te.LiteralString: str,
     bytearray: Annotated[_BYTES, AfterValidator(bytearray)],
 }
+_BYTES_LIKE = (bytes, bytearray)
 _UNIONS: tuple[Any, ...] = (Union, types.UnionType)
-_REQUIRED: tuple[Any, ...] = (typing.Required, te.Required)
-_NOT_REQUIRED: tuple[Any, ...] = (typing.NotRequired, te.NotRequired)
-_QUALIFIERS: frozenset[Any] = frozenset({te.ReadOnly, typing.Final, te.Final, *_REQUIRED, *_NOT_REQUIRED})
 # Pydantic compares a choice with the JSON that was sent, and only these are equal to theirs.
 _SAME_IN_JSON = (str, int, float, bool, type(None))
+_ALIASES = (te.TypeAliasType, getattr(typing, "TypeAliasType", te.TypeAliasType))
+# What stands for another hint.
+_NAMES_OF_HINTS: tuple[Any, ...] = (typing.TypeVar, typing.NewType, *_ALIASES)
+# What people write who think of values.
+_NO_TYPES = (list, tuple, dict, set, int, float, complex, bytes)
 _MAPPINGS = frozenset({dict, collections.OrderedDict, collections.defaultdict, abc.Mapping, abc.MutableMapping})
-
-
-class UnresolvedError(Exception):
-    """A hint names something that doesn't exist yet."""
 
 
 class NotForJSONError(Exception):
     """A hint that JSON can't carry, and no notebook whose variables could stand in."""
-
-
-# ------------------------------------------------------------------------------------------- hints that are strings
-
-
-def innermost(func: Any) -> Any:
-    """The function or class inside partials, bound methods, decorators and callable objects."""
-    while True:
-        if isinstance(func, functools.partial):
-            func = func.func
-        elif isinstance(func, types.MethodType):
-            func = func.__func__
-        elif hasattr(func, "__wrapped__"):
-            func = func.__wrapped__
-        elif isinstance(func, type) or hasattr(func, "__globals__"):
-            return func
-        elif isinstance(call := inspect.getattr_static(type(func), "__call__", None), types.FunctionType):
-            func = call
-        else:
-            return func
-
-
-def resolve(func: Any, annotations: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Evaluate annotations in the function's module, its enclosing scopes or the notebook's namespace.
-
-    Returns the hints, and for each name that couldn't be evaluated (yet) the reason.
-    """
-    if all(isinstance(hint, type) for hint in annotations.values()):
-        return dict(annotations), {}
-    inner = innermost(func)
-    scope = getattr(inner, "__globals__", None)
-    if scope is None:
-        scope = vars(sys.modules.get(getattr(inner, "__module__", ""), types))
-    try:
-        return _evaluate(inner, annotations, scope, {}), {}
-    except Exception:  # noqa: BLE001 - an annotation may hold any expression
-        more = _enclosing(inner)
-    hints: dict[str, Any] = {}
-    unresolved: dict[str, str] = {}
-    for name, annotation in annotations.items():
-        try:
-            hints.update(_evaluate(inner, {name: annotation}, scope, more))
-        except Exception as error:  # noqa: BLE001 - an annotation may hold any expression
-            unresolved[name] = f"{type(error).__name__}: {error}"
-    return hints, unresolved
-
-
-def _evaluate(
-    inner: Any, annotations: Mapping[str, Any], scope: dict[str, Any], more: Mapping[str, Any]
-) -> dict[str, Any]:
-    holder = types.SimpleNamespace(__annotations__=dict(annotations), __module__=inner.__module__)
-    # Python 3.12's first releases don't look at a function's own type parameters.
-    own = {parameter.__name__: parameter for parameter in getattr(inner, "__type_params__", ())}
-    return typing.get_type_hints(holder, scope, {**more, **own}, include_extras=True)
-
-
-def _enclosing(inner: Any) -> dict[str, Any]:
-    """Names of the scopes around a function, the outermost first: notebook, enclosing functions, closure."""
-    names: dict[str, Any] = {}
-    resolver = get_variable_resolver()
-    if resolver is not None and getattr(inner, "__module__", None) == "__main__":
-        names.update(resolver.namespace())
-    qualified = getattr(inner, "__qualname__", "")
-    if ".<locals>." in qualified:
-        frames = []
-        frame = inspect.currentframe()
-        while frame is not None:
-            if qualified.startswith(f"{frame.f_code.co_qualname}.<locals>.") and frame.f_globals is getattr(
-                inner, "__globals__", None
-            ):
-                frames.append(frame)
-            frame = frame.f_back
-        for outer in reversed(frames):
-            names.update(outer.f_locals)
-    for name, cell in zip(
-        getattr(getattr(inner, "__code__", None), "co_freevars", ()),
-        getattr(inner, "__closure__", None) or (),
-        strict=False,
-    ):
-        try:
-            names[name] = cell.cell_contents
-        except ValueError:  # the cell is still empty
-            continue
-    return names
 
 
 # --------------------------------------------------------------------------------------------- what JSON can carry
@@ -179,9 +85,20 @@ def adapt(hint: Any) -> Any:
         return hint
     if isinstance(hint, (str, typing.ForwardRef)):
         raise UnresolvedError(str(hint))
+    if isinstance(hint, (typing.ParamSpecArgs, typing.ParamSpecKwargs)):
+        # What a decorator's function takes is anything, to whoever looks at it from outside.
+        return Any
+    if isinstance(hint, _NO_TYPES):
+        raise NotForJSONError(f"{hint!r} is no type")
     if isinstance(hint, abc.Hashable) and _hashes(hint) and hint in _SUBSTITUTES:
         return _SUBSTITUTES[hint]
     origin = te.get_origin(hint)
+    if isinstance(hint, _NAMES_OF_HINTS) or isinstance(origin, _ALIASES):
+        return _adapt_named(hint)
+    return _adapt_form(hint, origin)
+
+
+def _adapt_form(hint: Any, origin: Any) -> Any:
     if origin is Annotated:
         return _adapt_annotated(hint)
     if origin in _UNIONS:
@@ -192,9 +109,9 @@ def adapt(hint: Any) -> Any:
         return _adapt_choices(hint, {choice: choice for choice in te.get_args(hint)})
     if isinstance(hint, type) and issubclass(hint, enum.Enum) and hint.__members__:
         return _adapt_choices(hint, {member: member.value for member in hint})
-    if origin in _QUALIFIERS:
+    if origin in QUALIFIERS:
         return adapt(te.get_args(hint)[0])
-    if te.is_typeddict(hint):
+    if typed_dict_of(hint) is not None:
         return _adapt_typed_dict(hint)
     if (origin or hint) in (abc.Callable, typing.Callable, type):
         return _variable(hint, "")
@@ -234,25 +151,76 @@ def _adapt_choices(hint: Any, choices: dict[Any, Any]) -> Any:
     return Annotated[hint, BeforeValidator(read)]
 
 
-def _carried(hint: Any) -> Any:
+def _carried(hint: Any, meant: Any = None) -> Any:
+    """A hint that JSON carries; ``meant`` is what the person wrote for it."""
     reason = _probe(hint)
-    return hint if reason is None else _variable(hint, reason)
+    if reason is None:
+        return hint
+    made = made_of_a_scalar(hint)
+    return _variable(hint if meant is None else meant, reason) if made is None else made
+
+
+def _adapt_named(hint: Any) -> Any:
+    """A type variable, a NewType or a type alias: what it stands for, where that stands for something else here."""
+    if isinstance(hint, typing.TypeVar):
+        stands_for = Union[hint.__constraints__] if hint.__constraints__ else hint.__bound__  # noqa: UP007
+        if stands_for is None:
+            return hint
+    elif isinstance(hint, typing.NewType):
+        stands_for = hint.__supertype__
+    elif _probe(hint) is None:
+        return hint
+    else:
+        alias, args = te.get_origin(hint) or hint, te.get_args(hint)
+        try:
+            stands_for = alias.__value__[args] if args else alias.__value__
+        except NameError as error:
+            raise UnresolvedError(f"NameError: {error}") from None
+    try:
+        adapted = adapt(stands_for)
+    except RecursionError:
+        return _variable(hint, "it refers to itself")
+    return hint if adapted is stands_for else adapted
 
 
 def _adapt_class(hint: Any, origin: Any) -> Any:
-    args = te.get_args(hint)
-    if origin in _MAPPINGS and args and (reason := _no_key(args[0])):
-        return _variable(hint, reason)
+    args, meant = te.get_args(hint), hint
+    if origin in _MAPPINGS and args:
+        if no_key := _no_key(args[0]):
+            return _variable(hint, no_key)
+        if (keys := _adapt_keys(args[0])) is not args[0]:
+            return origin[keys, adapt(args[1])]
     if (origin or hint) in _ITERABLES | _ITERATORS:
         items = list_of(adapt(args[0] if args else Any))
         return items if (origin or hint) in _ITERABLES else Annotated[items, AfterValidator(iter)]
     if origin is not None and args:
+        if origin not in _PLAIN and _probe(origin) is not None and (reason := _probe(hint)) is not None:
+            # Nothing reads such a thing from JSON, whatever it holds.
+            return _variable(hint, reason)
         adapted = tuple(arg if arg is Ellipsis else adapt(arg) for arg in args)
         if any(new is not old for new, old in zip(adapted, args, strict=True)):
             hint = origin[adapted]
         elif origin in _PLAIN:
             return hint
-    return _carried(hint)
+    return _carried(hint, meant)
+
+
+def _adapt_keys(hint: Any) -> Any:
+    """A Literal or an enum as the keys of objects, which are texts in JSON."""
+    if te.get_origin(hint) is Literal:
+        choices = {choice: choice for choice in te.get_args(hint)}
+    elif isinstance(hint, type) and issubclass(hint, enum.Enum) and hint.__members__:
+        choices = {member: member.value for member in hint}
+    else:
+        return hint
+    if all(isinstance(value, str) for value in choices.values()):
+        return hint
+    written = {to_json(value).decode().strip('"'): choice for choice, value in choices.items()}
+    return Annotated[hint, BeforeValidator(lambda sent: written.get(sent, sent)), _enum_of_texts(written)]
+
+
+def _enum_of_texts(texts: Iterable[str]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": list(texts)})
 
 
 def _no_key(hint: Any) -> str:
@@ -269,6 +237,8 @@ def _no_key(hint: Any) -> str:
 
 def _adapt_annotated(hint: Any) -> Any:
     base, *metadata = te.get_args(hint)
+    if base is bytes and any(isinstance(each, EncodedBytes) for each in metadata):
+        return Annotated[(bytes, *metadata, WrapValidator(_as_sent))]
     try:
         adapted = adapt(base)
     except (NotForJSONError, UnresolvedError):
@@ -283,8 +253,16 @@ def _adapt_annotated(hint: Any) -> Any:
     return Annotated[(adapted, *metadata)]
 
 
+def _as_sent(sent: Any, read: Callable[[Any], Any]) -> Any:
+    """Let an encoder of the hint's own read the text that was sent, not what that text is base64 of."""
+    return read(base64.b64encode(sent.encode()).decode() if isinstance(sent, str) else sent)
+
+
 def _adapt_union(hint: Any) -> Any:
-    members = te.get_args(hint)
+    # A text that could also be base64 of something is a text first.
+    members = tuple(sorted(te.get_args(hint), key=lambda member: member in _BYTES_LIKE and str in te.get_args(hint)))
+    if members != te.get_args(hint):
+        hint = Union[members]  # noqa: UP007
     adapted = [adapt(member) for member in members]
     if all(new is old for new, old in zip(adapted, members, strict=True)):
         return hint
@@ -296,46 +274,23 @@ def _adapt_union(hint: Any) -> Any:
     return union if len(ordered) == len(adapted) else Union[union, None]  # noqa: UP007
 
 
-def is_unpack(hint: Any) -> bool:
-    """Whether the hint is ``Unpack[…]``, typing's or typing_extensions'."""
-    return te.get_origin(hint) in (typing.Unpack, te.Unpack)
-
-
-def typed_dict_fields(hint: Any) -> dict[str, tuple[Any, bool]]:
-    """Field → (hint, required) of a TypedDict of either kind."""
-    fields = {}
-    for name, field in te.get_type_hints(hint, include_extras=True).items():
-        required = name in hint.__required_keys__
-        # Under `from __future__ import annotations` the class itself doesn't know about its fields' qualifiers.
-        bare = field
-        while (origin := te.get_origin(bare)) in _QUALIFIERS:
-            required = origin in _REQUIRED or (required and origin not in _NOT_REQUIRED)
-            bare = te.get_args(bare)[0]
-        fields[name] = (bare, required)
-    return fields
-
-
 def _adapt_typed_dict(hint: Any) -> Any:
-    """Pydantic refuses typing.TypedDict before Python 3.12: make it one of typing_extensions."""
-    if not (typing.is_typeddict(hint) and sys.version_info < (3, 12)) and _probe(hint) is None:
+    """Pydantic refuses typing.TypedDict before Python 3.12, and warns of fields that are read-only: make one anew."""
+    kind = typed_dict_of(hint)
+    foreign = typing.is_typeddict(kind) and sys.version_info < (3, 12)
+    found = typed_dict_fields(hint)
+    if not foreign and not any(field.read_only for field in found.values()) and _probe(hint) is None:
         return hint
     try:
-        fields = {name: (adapt(field), required) for name, (field, required) in typed_dict_fields(hint).items()}
+        fields = {name: (adapt(field.hint), field.required) for name, field in found.items()}
     except RecursionError:
+        if not foreign:
+            return _carried(hint)
         raise NotForJSONError(
             f"{type_name(hint)} (before Python 3.12 a TypedDict that refers to itself must be typing_extensions.TypedDict)"
         ) from None
-    made = make_typed_dict(hint.__name__, fields, getattr(hint, "__pydantic_config__", None))
-    made.__doc__, made.__module__ = hint.__doc__, hint.__module__
-    return made
-
-
-def make_typed_dict(name: str, fields: Mapping[str, tuple[Any, bool]], config: ConfigDict | None = None) -> Any:
-    """Make a TypedDict of field → (hint, required); a field's name may be any text."""
-    make: Any = te.TypedDict
-    made = make(name, {key: hint if required else te.NotRequired[hint] for key, (hint, required) in fields.items()})
-    if config is not None:
-        made.__pydantic_config__ = config
+    made = make_typed_dict(kind.__name__, fields, getattr(kind, "__pydantic_config__", None))
+    made.__doc__, made.__module__ = kind.__doc__, kind.__module__
     return made
 
 

@@ -48,6 +48,9 @@ def mend(
             this = tries.get(path)
             if this is None:
                 this = tries[path] = _Try(problem.value, candidates(problem.value, root, path))
+                if path[:-1] in tries and tries[path[:-1]].is_wrapped(problem.value):
+                    # One list of one is meant, not one in another.
+                    this.left = [each for each in this.left if each != [problem.value]]
             if not this.left:
                 restored |= this.applied and put(data, path, this.original)
                 this.applied = False
@@ -76,6 +79,10 @@ class _Try:
         self.original = original
         self.left = left
         self.applied = False
+
+    def is_wrapped(self, value: Any) -> bool:
+        """Whether the original stands there in a list of one."""
+        return self.applied and type(self.original) is not list and self.original == value
 
 
 def replace(data: Any, path: Path, source: Any) -> str:

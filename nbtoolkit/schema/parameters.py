@@ -13,16 +13,9 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from nbtoolkit.exception import DeveloperOrientedException
-from nbtoolkit.schema.hints import (
-    NotForJSONError,
-    UnresolvedError,
-    adapt,
-    innermost,
-    is_unpack,
-    list_of,
-    resolve,
-    typed_dict_fields,
-)
+from nbtoolkit.schema.hints import NotForJSONError, adapt, list_of
+from nbtoolkit.schema.resolving import UnresolvedError, innermost, resolve
+from nbtoolkit.schema.typed_dicts import is_unpack, typed_dict_fields
 
 if te.TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -90,6 +83,8 @@ class Parameters:
         # What partial fixes by name is fixed: a model must not undo it.
         fixed = func.keywords if isinstance(func, functools.partial) else {}
         self._all = [p for p in signature.parameters.values() if p.name not in fixed]
+        if _dispatches(func) and self._all and self._all[0].kind in _POSITIONAL:
+            self._all[0] = self._all[0].replace(kind=inspect.Parameter.POSITIONAL_ONLY)
         self.hidden = frozenset(p.name for p in self._all if p.name in hidden)
         shown = [_overloaded(func, p) for p in self._all if p.name not in self.hidden]
         # Names that ``**kwargs`` must not carry: the callable, or what it wraps, would take them for its own parameters.
@@ -167,10 +162,10 @@ def _field_hint(parameter: Parameter, hint: Any) -> Any:
         )
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
         return adapt(hint)
-    if is_unpack(hint):
-        return {
-            name: (adapt(field), needed) for name, (field, needed) in typed_dict_fields(te.get_args(hint)[0]).items()
-        }
+    bare = te.get_args(hint)[0] if te.get_origin(hint) is Annotated else hint
+    if is_unpack(bare):
+        fields = typed_dict_fields(te.get_args(bare)[0])
+        return {name: (adapt(field.hint), field.required) for name, field in fields.items()}
     return types.GenericAlias(dict, (str, adapt(hint)))
 
 
@@ -179,6 +174,22 @@ def _unpacked(hint: Any) -> Any:
     if is_unpack(hint):
         return te.get_args(hint)[0]
     return types.GenericAlias(tuple, te.get_args(hint)) if getattr(hint, "__unpacked__", False) else None
+
+
+def _dispatches(func: Any) -> bool:
+    """Whether functools chooses the function by its first argument, which it then takes by position alone."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    return isinstance(func, types.FunctionType) and hasattr(func, "register") and hasattr(func, "__wrapped__")
+
+
+def _is_static(func: Any) -> bool:
+    """Whether a function that calls its first parameter self is a static method all the same."""
+    *path, name = func.__qualname__.split(".")
+    found: Any = types.SimpleNamespace(**getattr(func, "__globals__", {}))
+    for part in path:
+        found = vars(found).get(part) if hasattr(found, "__dict__") else None
+    return isinstance(found, type) and isinstance(vars(found).get(name), staticmethod)
 
 
 def _overloaded(func: Any, parameter: inspect.Parameter) -> inspect.Parameter:
@@ -213,7 +224,10 @@ def _signature(func: Any, name: str) -> inspect.Signature:
     if isinstance(func, types.FunctionType) and first in ("self", "cls"):
         inner = innermost(func)
         owner = getattr(inner, "__qualname__", "").rpartition(".")[0]
-        if owner and not owner.endswith("<locals>"):
+        if _dispatches(func) and not hasattr(func, "dispatch"):
+            # A singledispatchmethod of an object: its signature is the function's in the class.
+            return signature.replace(parameters=list(signature.parameters.values())[1:])
+        if owner and not owner.endswith("<locals>") and not _is_static(inner):
             raise DeveloperOrientedException(
                 f"{name}: {inner.__qualname__} is a method without its object. Make a tool of an object's method: "
                 f"{owner.rpartition('.')[2]}(…).{inner.__name__}."

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from nbtoolkit.schema.fault import nodes_at, types_of
 from nbtoolkit.schema.mend import put
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Settler", "changing_fields"]
 
 _MAX_READS = 200
+_JSON_TYPES: dict[type, str] = {
+    str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object", type(None): "null",
+}  # fmt: skip
 
 # Kinds of core schema whose value has the very JSON that was sent, if the schemas inside are such.
 _FAITHFUL = frozenset(
@@ -86,7 +90,7 @@ class Settler:
             written = self._written(value)
         except (ValidationError, PydanticSerializationError, ValueError, TypeError):
             return sent
-        if _same(written, sent):
+        if _same(written, sent) or not self._admits(written, sent):
             return sent
         for attempt in (_in_order(written, sent), written):
             try:
@@ -108,6 +112,14 @@ class Settler:
                 settled = attempt
         self._reads = _MAX_READS
         return self._by_halves(settled, mixed, value)
+
+    def _admits(self, written: Any, sent: Any) -> bool:
+        """Whether what is written is of a type that the schema has: an object that was looked up may be of any."""
+        kind, path = _JSON_TYPES.get(type(written)), () if self._key is None else (self._key,)
+        if type(written) is type(sent) or kind is None:
+            return True
+        types = types_of(nodes_at(self._built.raw, path))
+        return not types or kind in types or (kind == "integer" and "number" in types)
 
     def _put(self, settled: Any, places: list[tuple[Path, Any]], value: Any) -> Any:
         """Write these places back; None where that reads as another value."""

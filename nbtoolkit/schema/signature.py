@@ -7,6 +7,7 @@ registration; docstring, schema and validator are made when first needed.
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import sys
 import warnings
@@ -16,8 +17,8 @@ from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError
 
 from nbtoolkit.exception import DeveloperOrientedException, ToolkitWarning
 from nbtoolkit.schema.frozen import freeze
-from nbtoolkit.schema.hints import innermost
 from nbtoolkit.schema.parameters import Parameters
+from nbtoolkit.schema.resolving import innermost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -145,9 +146,8 @@ class Signature:
         if isinstance(self._given, dict) and self._given.get("additionalProperties") is False:
             # The schema's author left these out; their defaults are no arguments of the tool.
             shown = self._given.get("properties", {})
-            names |= {
-                p.name for p in Parameters(self.func, self.name, names, hints=False).visible if p.name not in shown
-            }
+            visible = Parameters(self.func, self.name, names, hints=False).visible
+            names |= {p.name for p in visible if p.name not in shown and p.kind is not inspect.Parameter.VAR_KEYWORD}
         return names
 
     def _check_given(self, given: Any) -> None:

@@ -85,9 +85,11 @@ def describe(value: object) -> str:
 
 def type_name(kind: Any) -> str:
     """A class or hint as a person writes it."""
-    name = getattr(kind, "__name__", "")
-    if isinstance(kind, type) and name and not typing.get_args(kind):
+    name, args, origin = getattr(kind, "__name__", ""), typing.get_args(kind), typing.get_origin(kind)
+    if name and not args and isinstance(kind, (type, typing.TypeVar, typing.NewType)):
         return str(name)
+    if args and isinstance(origin, type) and origin.__module__ not in ("builtins", "collections.abc", "collections"):
+        return f"{origin.__name__}[{', '.join(map(type_name, args))}]"
     return str(kind).replace("typing.", "").replace("collections.abc.", "")
 
 

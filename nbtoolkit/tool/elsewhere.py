@@ -23,7 +23,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.exception import DeveloperOrientedException
-from nbtoolkit.schema.hints import innermost
+from nbtoolkit.schema.resolving import innermost
 from nbtoolkit.tool.carrying import Carried, carried, executor_of, runner
 from nbtoolkit.tool.orphans import guarded
 from nbtoolkit.tool.progress import current_call

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit import hooks
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
-from nbtoolkit.schema.hints import innermost
+from nbtoolkit.schema.resolving import innermost
 from nbtoolkit.schema.signature import STATE_PARAMETER, Signature
 from nbtoolkit.schema.variables import stand_ins
 from nbtoolkit.tool.base import ChunkStream, ToolBase, ToolMiddlewareBase
