@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from nbtoolkit.exception import ToolArgumentsError
 from nbtoolkit.schema import JSONSchemaValidator
+from nbtoolkit.schema.given import bounded_check
 from nbtoolkit.schema.quick import quick_validator
 
 SCHEMA: dict[str, Any] = {
@@ -188,6 +189,39 @@ def test_a_schema_that_is_circular_explodes_or_is_no_schema_leaves_the_check_to_
     schema: dict[str, Any],
 ) -> None:
     assert JSONSchemaValidator("t", schema).validate({"a": 1}).json["a"] == 1
+
+
+def nested(keyword: str, levels: int) -> dict[str, Any]:
+    inner: dict[str, Any] = {"type": "integer"}
+    for _ in range(levels):
+        inner = {keyword: inner}
+    return inner
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        {"if": {"$ref": "#/properties/a"}},
+        {"not": {"not": {"$ref": "#/properties/a"}}},
+        nested("if", 300),
+        nested("not", 400),
+    ],
+    ids=["a ring of ifs", "a ring of nots", "many ifs", "many nots"],
+)
+def test_wherever_the_stack_ends_within_a_check_it_is_left_to_the_server(inner: dict[str, Any]) -> None:
+    """At some places the library's maps raise an error that is no Exception."""
+    schema = {"type": "object", "properties": {"a": inner}}
+    validator, check = JSONSchemaValidator("t", schema), bounded_check(schema)
+
+    def deeper(levels: int) -> None:
+        if levels:
+            deeper(levels - 1)
+            return
+        assert validator.validate({"a": 1}).json == {"a": 1}
+        assert check({"a": 1}) is None
+
+    for levels in range(16):
+        deeper(levels)
 
 
 def test_a_reference_to_elsewhere_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:

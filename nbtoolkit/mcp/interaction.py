@@ -127,7 +127,9 @@ def is_secret_field(name: str, about: Mapping[str, Any]) -> bool:
         return True
     # In userPassword the words are told apart by their capitals.
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", f"{name} {about.get('title') or ''}")
-    return about.get("type") in {"string", "integer", None} and _SECRET.search(words) is not None
+    kinds = about.get("type")
+    typed = any(kind in ("string", "integer", None) for kind in (kinds if isinstance(kinds, list) else [kinds]))
+    return typed and _SECRET.search(words) is not None
 
 
 def secret_fields(schema: Mapping[str, Any]) -> set[str]:

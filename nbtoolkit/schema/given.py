@@ -33,6 +33,8 @@ __all__ = ["JSONSchemaValidator", "bounded_check"]
 
 # A call is small; a schema that needs more steps than this multiplies its references.
 _MAX_REFERENCES = 2_000
+# References within references that Python's stack holds, whatever stands between them.
+_MAX_DEPTH = 64
 _MAX_ERRORS = 1_000
 # The engine's memory grows with the pattern.
 _MAX_PATTERN = 2_000
@@ -109,10 +111,9 @@ class JSONSchemaValidator:
                 details = error.errors(include_url=False, include_context=False)
                 return [problem_of(detail, data) for detail in details]
             return []
-        try:
+        with _Checking():
             return _problems(islice(self._full().iter_errors(data), _MAX_ERRORS))
-        except uncheckable():
-            return []
+        return []
 
     def _fill(self, data: Any, path: Path) -> None:
         """Fill in defaults below the top level where objects were sent, in place."""
@@ -135,13 +136,13 @@ class JSONSchemaValidator:
         if known is self:
             known = schema["default"]
             quick = quick_validator(schema, self.input_schema)
-            try:
+            admitted = False
+            with _Checking():
                 if quick is not None:
-                    known = known if quick.isinstance_python(known, strict=True) else MISSING
-                elif not self._full().evolve(schema=schema).is_valid(known):
-                    known = MISSING
-            except uncheckable():
-                known = MISSING
+                    admitted = quick.isinstance_python(known, strict=True)
+                else:
+                    admitted = self._full().evolve(schema=schema).is_valid(known)
+            known = known if admitted else MISSING
             self._defaults[id(schema)] = known
         return known
 
@@ -156,7 +157,7 @@ def bounded_check(schema: dict[str, Any]) -> Callable[[Any], Any]:
     quick = quick_validator(schema, schema)
 
     def check(value: Any) -> Any:
-        try:
+        with _Checking():
             # The library is needed for its words alone then, and to import it takes seconds where Jupyter is installed.
             if quick is not None and quick.isinstance_python(value, strict=True):
                 return None
@@ -164,10 +165,20 @@ def bounded_check(schema: dict[str, Any]) -> Callable[[Any], Any]:
                 compiled.append(_compile(schema, budget, trusted=False))
             budget[0] = _MAX_REFERENCES
             return next(iter(compiled[0].iter_errors(value)), None)
-        except uncheckable():
-            return None
+        return None
 
     return check
+
+
+class _Checking:
+    """A check by the library: what a schema raises that can't be checked ends here."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        # Where Python's stack ends within the library's own maps these make of it an error that is no Exception.
+        return kind is not None and (issubclass(kind, _uncheckable()) or kind.__name__ == "PanicException")
 
 
 def _has_nested_default(schema: dict[str, Any]) -> bool:
@@ -188,7 +199,7 @@ def _has_nested_default(schema: dict[str, Any]) -> bool:
 
 
 @functools.cache
-def uncheckable() -> tuple[type[BaseException], ...]:
+def _uncheckable() -> tuple[type[BaseException], ...]:
     """What a schema that can't be checked raises."""
     from jsonschema.exceptions import UndefinedTypeCheck, UnknownType
     from referencing.exceptions import Unresolvable, Unretrievable
@@ -207,15 +218,21 @@ def _compile(schema: dict[str, Any], budget: list[int], *, trusted: bool) -> Val
 
     found = validators.validator_for(schema, default=Draft202012Validator)
     original = found.VALIDATORS
+    depth = 0
 
     def counted(keyword: str) -> Callable[..., Any]:
         def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+            nonlocal depth
             budget[0] -= 1
-            if budget[0] < 0:
+            if budget[0] < 0 or depth >= _MAX_DEPTH:
                 raise _TooMuchError
             if isinstance(value, str) and not _is_local(value):
                 return
-            yield from original[keyword](validator, value, instance, schema) or ()
+            depth += 1
+            try:
+                yield from original[keyword](validator, value, instance, schema) or ()
+            finally:
+                depth -= 1
 
         return check
 

@@ -18,7 +18,7 @@ LINES = 12_000
 def test_no_line_that_is_allowed_runs_what_nobody_named() -> None:
     seed = str(int(time.time()))
     environment = {**os.environ, "NBTOOLKIT_FUZZ": str(LINES), "NBTOOLKIT_FUZZ_SEED": seed}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:timeout", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     fuzzer = support.HERE.parent / "permission" / "test_shell_fuzz.py"
     done = subprocess.run(
         [*command, str(fuzzer)],

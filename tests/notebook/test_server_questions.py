@@ -162,6 +162,9 @@ def test_a_secret_is_masked_and_stands_nowhere_but_in_the_answer(screen: Screen)
         ("max_tokens", {"type": "integer"}, False),
         ("pinned", {"type": "string"}, False),
         ("remember_password", {"type": "boolean"}, False),
+        ("password", {"type": ["string", "null"]}, True),
+        ("password", {"type": ["object"]}, False),
+        ("password", {"type": {}}, False),
     ],
 )
 def test_a_field_is_masked_by_its_format_or_its_name(name: str, about: dict[str, Any], secret: bool) -> None:
