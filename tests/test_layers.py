@@ -30,6 +30,7 @@ LAYERS: list[set[str]] = [
         "tool.texts",
         "tool.files",
         "tool.documents",
+        "tool.document_worker",
         "tool.globbing",
         "tool.engine",
         "tool.engine_matcher",

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-import io
-import re
-import struct
-from typing import IO, Any
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
+from nbtoolkit.tool.document_worker import LARGEST_IMAGE, LARGEST_TEXT, MOST_PAGES
 from nbtoolkit.tool.faults import FileFault, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nbtoolkit.tool.engine import Stopper
 
 __all__ = ["image_data", "image_type", "notebook_text", "pdf_text"]
 
-# Providers refuse larger images; base64 adds a third.
-LARGEST_IMAGE = 3_750_000
-# What a large one is brought down to, and what providers refuse however few bytes it has.
-LARGEST_SIDE = 2_000
-REFUSED_SIDE = 8_000
+# Seconds that an image or a PDF may take; an ordinary one takes less than one.
+LONGEST_DOCUMENT = 20.0
+LARGEST_LINE = 8 * 1024 * 1024
 LARGEST_NOTEBOOK = 100 * 1024 * 1024
 LARGEST_PDF = 200 * 1024 * 1024
-MOST_PAGES = 20
-LARGEST_TEXT = 100_000
 # Of one output of a cell; the person sees the rest in the notebook.
 LARGEST_OUTPUT = 500
 LARGEST_CELL = 10_000
+MOST_OUTPUTS = 40
+CURRENT_FORMAT = 4
+
+_WORKER = str(Path(__file__).with_name("document_worker.py"))
 
 
 # ---------------------------------------------------------------------------------------------------------- images
@@ -39,72 +49,63 @@ def image_type(head: bytes) -> str | None:
     return None
 
 
-def image_data(path: str, file: IO[bytes], size: int, media_type: str) -> tuple[bytes, str, str]:
+def image_data(path: str, file: IO[bytes], size: int, media_type: str, stopper: Stopper) -> tuple[bytes, str, str]:
     """An open image's bytes, made smaller where a model couldn't take it, and a word about that."""
-    file.seek(0)
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        if size <= LARGEST_IMAGE:
-            return _all(file, LARGEST_IMAGE), media_type, ""
+    if not _has("PIL"):
+        if size > LARGEST_IMAGE:
+            raise FileFault(
+                f"{path!r} is an image of {size:,} bytes; more than {LARGEST_IMAGE:,} isn't sent. Make it smaller, or install pillow."
+            )
+        file.seek(0)
+        return _all(file, LARGEST_IMAGE), media_type, ""
+    with _taken_apart("image", file, stopper, size=size) as pipe:
+        said = _line(pipe)
+        data = _all(pipe, said.get("bytes", 0))
+    if said.get("fine"):
+        file.seek(0)
+        return _all(file, LARGEST_IMAGE), media_type, ""
+    if len(data) < said.get("bytes", 1):
+        why = said.get("fault") or f"that takes more than {LONGEST_DOCUMENT:g} s"
         raise FileFault(
-            f"{path!r} is an image of {size:,} bytes; more than {LARGEST_IMAGE:,} isn't sent. Make it smaller, or install pillow."
-        ) from None
-    import warnings
+            f"{shown(path)} is an image ({size:,} bytes) that can't be shown: {why}. Make or fetch it anew."
+        )
+    width, height = said["before"]
+    return data, "image/jpeg", f"[made smaller: the file is {width} × {height} pixels, {size:,} bytes]"
 
+
+@contextlib.contextmanager
+def _taken_apart(kind: str, file: IO[bytes], stopper: Stopper, **given: Any) -> Iterator[IO[bytes]]:
+    """What a process of its own says of a document; it ends with the call, and in any case."""
+    file.seek(0)
+    # Only for the library: what lies in the notebook's folder is nobody's library.
+    given["path"] = [each for each in sys.path if os.path.isabs(each)]  # noqa: PTH117
+    process = subprocess.Popen(  # noqa: S603 - our own script
+        [sys.executable, "-I", "-S", _WORKER, kind, json.dumps(given)],
+        stdin=file,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+    )
+    timer = stopper.watch(process, LONGEST_DOCUMENT)
+    assert process.stdout is not None
     try:
-        with warnings.catch_warnings():
-            # A small file that unpacks to gigabytes is a warning there; here it is an end.
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BufferedReader(_kept_open(file))) as image:
-                before = image.size
-                if size <= LARGEST_IMAGE and max(before) <= REFUSED_SIDE:
-                    # One that can't be decoded would be refused by a provider, and every later request with it.
-                    image.load()
-                    file.seek(0)
-                    return _all(file, LARGEST_IMAGE), media_type, ""
-                image.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
-                out = io.BytesIO()
-                image.convert("RGB").save(out, "JPEG", quality=85)
-    except UnidentifiedImageError:
-        raise FileFault(_broken(path, size, "nothing in it can be decoded")) from None
-    except (
-        OSError,
-        ValueError,
-        SyntaxError,
-        IndexError,
-        EOFError,
-        struct.error,
-        Warning,
-        Image.DecompressionBombError,
-    ) as e:
-        raise FileFault(_broken(path, size, f"{e!s:.200}".replace("\n", " "))) from None
-    return out.getvalue(), "image/jpeg", f"[made smaller: the file is {before[0]} × {before[1]} pixels, {size:,} bytes]"
+        with process.stdout as pipe:
+            yield pipe
+    finally:
+        timer.cancel()
+        process.kill()
+        process.wait()
 
 
-def _broken(path: str, size: int, why: str) -> str:
-    return f"{shown(path)} is an image ({size:,} bytes) that can't be shown: {why}. Make or fetch it anew."
+def _line(pipe: IO[bytes]) -> dict[str, Any]:
+    """The next thing that it says; nothing where it has ended."""
+    line = pipe.readline(LARGEST_LINE)
+    said: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+    return said
 
 
-class _kept_open(io.RawIOBase):  # noqa: N801 - used like a function
-    """An open file under a reader that closes what it reads when it goes."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self._file.seek(offset, whence)
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+def _has(library: str) -> bool:
+    return library in sys.modules or importlib.util.find_spec(library) is not None
 
 
 def _all(file: IO[bytes], most: int) -> bytes:
@@ -123,14 +124,32 @@ def notebook_text(path: str, file: IO[bytes], size: int, offset: int, limit: int
         raise FileFault(
             f"{path!r} is a notebook of {size:,} bytes, too large to read whole. Use Grep, or clear its outputs."
         )
-    import nbformat
-
     file.seek(0)
     try:
-        notebook: Any = nbformat.reads(_all(file, LARGEST_NOTEBOOK).decode("utf-8"), as_version=4)
-        cells = list(notebook.cells)
+        cells = _cells(_all(file, LARGEST_NOTEBOOK))
+        return _shown_cells(cells, offset, limit)
     except Exception as fault:  # noqa: BLE001 - whatever a broken notebook raises
         raise FileFault(f"{path!r} is no notebook that can be read: {type(fault).__name__}: {fault!s:.200}") from None
+
+
+def _cells(data: bytes) -> list[Any]:
+    notebook = json.loads(data)
+    if notebook["nbformat"] == CURRENT_FORMAT:
+        cells = notebook["cells"]
+    else:
+        # Only for what isn't today's: beside JupyterLab it takes seconds to import, for the schemas' formats.
+        import nbformat
+
+        cells = nbformat.convert(nbformat.from_dict(notebook), CURRENT_FORMAT).cells
+        for cell in cells:
+            # Made up by the conversion, and others each time.
+            cell.pop("id", None)
+    if not isinstance(cells, list):
+        raise TypeError("its cells are no list")
+    return cells
+
+
+def _shown_cells(cells: list[Any], offset: int, limit: int) -> str:
     pieces: list[str] = []
     length = 0
     for number, cell in enumerate(cells[offset - 1 : offset - 1 + limit], offset):
@@ -152,8 +171,11 @@ def _cell(number: int, cell: Any) -> str:
     kind = str(cell.get("cell_type", "?"))
     head = f"--- cell {number}, {kind}" + (f", id {cell['id']}" if cell.get("id") else "")
     lines = [head, _short(_text(cell.get("source", "")), LARGEST_CELL)]
-    lines.extend(_output(output) for output in cell.get("outputs", ()))
-    return "\n".join(lines)
+    outputs = cell.get("outputs", ())
+    lines.extend(_output(output) for output in outputs[:MOST_OUTPUTS])
+    if len(outputs) > MOST_OUTPUTS:
+        lines.append(f"--- {len(outputs) - MOST_OUTPUTS:,} more outputs")
+    return _short("\n".join(lines), LARGEST_TEXT)
 
 
 def _text(value: Any) -> str:
@@ -179,59 +201,36 @@ def _output(output: Any) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ PDFs
-def pdf_text(path: str, file: IO[bytes], size: int, pages: str | None) -> str:
+def pdf_text(path: str, file: IO[bytes], size: int, pages: str | None, stopper: Stopper) -> str:
     """The text of some pages of an open PDF; without ``pages`` the first few."""
     if size > LARGEST_PDF:
         raise FileFault(f"{path!r} is a PDF of {size:,} bytes, too large to read.")
-    try:
-        from pypdf import PdfReader
-    except ImportError:
-        raise FileFault(f"{path!r} is a PDF; reading one needs pypdf (`pip install pypdf`).") from None
-    import logging
-
-    # Its warnings about slightly wrong files would land in the person's cell.
-    logging.getLogger("pypdf").setLevel(logging.ERROR)
-    try:
-        file.seek(0)
-        reader = PdfReader(io.BufferedReader(_kept_open(file)))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise FileFault(f"{path!r} is a PDF behind a password, so it can't be read.")
-        count = len(reader.pages)
-        wanted = _pages(pages, count)
-        pieces, length = [], 0
+    if not _has("pypdf"):
+        raise FileFault(f"{path!r} is a PDF; reading one needs pypdf (`pip install pypdf`).")
+    pieces, length = [], 0
+    with _taken_apart("pdf", file, stopper, pages=pages) as pipe:
+        first = _line(pipe)
+        if "wrong" in first:
+            raise FileFault(f"{path!r} {first['wrong']}")
+        wanted, count, last = first.get("wanted", []), first.get("count", 0), first
         for number in wanted:
-            text = reader.pages[number - 1].extract_text().strip()
-            length += len(text)
-            pieces.append(f"--- page {number} of {count}\n{text or '[no text on this page]'}")
-            if length > LARGEST_TEXT:
-                pieces.append(f"[cut: pages {number + 1} and on would be too much at once]")
+            last = _line(pipe)
+            if "page" not in last:
                 break
-    except FileFault:
-        raise
-    except RecursionError:
-        raise FileFault(f"{path!r} is a PDF whose parts contain themselves, so it can't be read.") from None
-    except Exception as fault:  # noqa: BLE001 - whatever a broken PDF raises
-        raise FileFault(f"{path!r} is a PDF that can't be read: {type(fault).__name__}: {fault!s:.200}") from None
-    if pages is None and count > len(wanted):
+            length += last["length"]
+            pieces.append(f"--- page {number} of {count}\n{last['text'] or '[no text on this page]'}")
+            if more := last["length"] - len(last["text"]):
+                pieces.append(f"[{more:,} more characters on this page]")
+            if length > LARGEST_TEXT and number != wanted[-1]:
+                pieces.append(f"[cut: pages {number + 1} and on would be too much at once]")
+                return "\n".join(pieces)
+    if "page" not in last:
+        why = last.get("fault", f"it takes more than {LONGEST_DOCUMENT:g} s").rstrip(".")
+        if not pieces:
+            raise FileFault(f"{path!r} is a PDF that can't be read: {why}.")
+        pieces.append(f"[page {number} can't be read: {why}. Give pages to read others]")
+    elif pages is None and count > len(wanted):
         pieces.append(
             f"[{count - len(wanted)} more pages: give pages, like '{len(wanted) + 1}-{min(count, len(wanted) + MOST_PAGES)}']"
         )
     return "\n".join(pieces)
-
-
-def _pages(pages: str | None, count: int) -> list[int]:
-    if pages is None:
-        return list(range(1, min(count, MOST_PAGES) + 1))
-    wanted: list[int] = []
-    for part in pages.split(","):
-        match = re.fullmatch(r"\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?", part)
-        if match is None:
-            raise FileFault(f"pages {pages!r} can't be read. Expected numbers and ranges, like '1-5,8'.")
-        first = int(match.group(1))
-        last = int(match.group(2) or first)
-        if not 1 <= first <= last <= count:
-            raise FileFault(f"there are no pages {part.strip()!r}: the PDF has {count}.")
-        if len(wanted) + last - first >= MOST_PAGES:
-            raise FileFault(f"pages {pages!r} are more than {MOST_PAGES} at once.")
-        wanted.extend(range(first, last + 1))
-    return wanted

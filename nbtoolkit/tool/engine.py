@@ -35,7 +35,7 @@ class Stopper:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def watch(self, process: subprocess.Popen[bytes]) -> threading.Timer:
+    def watch(self, process: subprocess.Popen[bytes], seconds: float = LONGEST) -> threading.Timer:
         """End this process when told to stop, or when the timer that is given runs out; whoever is done cancels that."""
         with self._lock:
             self._process = process
@@ -43,10 +43,10 @@ class Stopper:
                 process.kill()
 
         def too_long() -> None:
-            self.ended = f"it had run for {LONGEST:g} s"
+            self.ended = f"it had run for {seconds:g} s"
             process.kill()
 
-        timer = threading.Timer(LONGEST, too_long)
+        timer = threading.Timer(seconds, too_long)
         timer.daemon = True
         timer.start()
         return timer

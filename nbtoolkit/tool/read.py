@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState
 from nbtoolkit.tool import disk, files
+from nbtoolkit.tool.engine import Stopper
 from nbtoolkit.tool.faults import FileFault, of_system
 from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
@@ -94,33 +95,24 @@ class Read(FileTool):
         _agent_state: AgentState | None = None,
     ) -> ToolChunk:
         """Read the file."""
-        patience = _Patience()
+        stopper = Stopper()
         try:
             path = self.located(file_path)
-            return await asyncio.to_thread(
-                _read, path, file_path, _Window(offset, limit, patience), pages, _agent_state
-            )
+            window = _Window(offset, limit, stopper, time.monotonic() + LONGEST_SKIP)
+            return await asyncio.to_thread(_read, path, file_path, window, pages, _agent_state)
         except FileFault as fault:
             return files.failed(fault)
         finally:
-            patience.over = True
-
-
-class _Patience:
-    """How long lines in front of the window are gone past: no longer than the call, and not for ever."""
-
-    def __init__(self) -> None:
-        self.over = False
-        self.until = time.monotonic() + LONGEST_SKIP
-
-    def ends(self) -> bool:
-        return self.over or time.monotonic() > self.until
+            # What goes on in the thread goes on no longer than the call.
+            stopper.stop()
 
 
 class _Window(NamedTuple):
     offset: int
     limit: int
-    patience: _Patience
+    stopper: Stopper
+    until: float
+    """How long lines in front of the window are gone past."""
 
 
 def _read(path: str, given: str, window: _Window, pages: str | None, state: AgentState | None) -> ToolChunk:
@@ -142,9 +134,9 @@ def _by_kind(path: str, file: IO[bytes], head: bytes, window: _Window, pages: st
     size = os.fstat(file.fileno()).st_size
     media_type = documents.image_type(head)
     if media_type is not None:
-        return _image(path, file, size, media_type)
+        return _image(path, file, size, media_type, window.stopper)
     if head.startswith(b"%PDF-"):
-        return _done(documents.pdf_text(path, file, size, pages))
+        return _done(documents.pdf_text(path, file, size, pages, window.stopper))
     if path.endswith(".ipynb") and head.lstrip()[:1] == b"{":
         return _done(documents.notebook_text(path, file, size, window.offset, window.limit))
     if pages is not None:
@@ -161,10 +153,10 @@ def _done(text: str) -> ToolChunk:
     return ToolChunk.of(text, ToolResultState.SUCCESS)
 
 
-def _image(path: str, file: IO[bytes], size: int, media_type: str) -> ToolChunk:
+def _image(path: str, file: IO[bytes], size: int, media_type: str, stopper: Stopper) -> ToolChunk:
     from nbtoolkit.tool import documents
 
-    data, media_type, said = documents.image_data(path, file, size, media_type)
+    data, media_type, said = documents.image_data(path, file, size, media_type, stopper)
     source = Base64Source(data=base64.b64encode(data).decode(), media_type=media_type)
     content: list[Any] = [DataBlock(source=source, name=os.path.basename(path))]  # noqa: PTH119
     if said:
@@ -175,7 +167,7 @@ def _image(path: str, file: IO[bytes], size: int, media_type: str) -> ToolChunk:
 # ------------------------------------------------------------------------------------------------------------ text
 def _window(path: str, file: IO[bytes], head: bytes, window: _Window) -> str:
     """Lines ``offset`` to ``offset + limit - 1``, numbered; nothing behind them is read."""
-    offset, limit, patience = window
+    offset, limit, _, _ = window
     # A few NULs far behind the beginning don't make a text unreadable; what is shown decides.
     found = encoding_of(head[:512] if b"\x00" in head[512:] else head)
     if found is None:
@@ -185,7 +177,7 @@ def _window(path: str, file: IO[bytes], head: bytes, window: _Window) -> str:
     encoding, bom = found
     shown: list[str] = []
     size, last, complete = 0, 0, True
-    for number, line, cut in _lines(file, head, encoding, len(bom), offset, patience):
+    for number, line, cut in _lines(file, head, encoding, len(bom), window):
         if number < offset:
             last = number
             break
@@ -209,13 +201,12 @@ def _window(path: str, file: IO[bytes], head: bytes, window: _Window) -> str:
     return "\n".join(shown) + (f"\n[{'; '.join(notes)}]" if notes else "")
 
 
-def _lines(
-    file: IO[bytes], head: bytes, encoding: str, skip: int, first: int, patience: _Patience
-) -> Iterator[tuple[int, str, int]]:
+def _lines(file: IO[bytes], head: bytes, encoding: str, skip: int, window: _Window) -> Iterator[tuple[int, str, int]]:
     """(number, text, characters left out) from line ``first`` on; the last number alone where there are fewer."""
+    first = window.offset
     if encoding in {"utf-8", "ascii"}:
         # Newlines are bytes of their own, so lines before the window needn't be decoded.
-        number, rest = _skip_lines(file, head[skip:], first, patience)
+        number, rest = _skip_lines(file, head[skip:], window)
         if rest is None:
             yield number, "", 0
             return
@@ -237,7 +228,7 @@ def _lines(
             any_text = any_text or bool(part)
             if at < len(parts) - 1:
                 if number % 100_000 == 0 and number < first:
-                    _check(patience, number, first)
+                    _check(window, number)
                 if number >= first:
                     yield number, held.removesuffix("\r"), cut
                 number += 1
@@ -248,9 +239,9 @@ def _lines(
         yield number - 1, "", 0
 
 
-def _skip_lines(file: IO[bytes], data: bytes, first: int, patience: _Patience) -> tuple[int, bytes | None]:
-    """Go to line ``first`` by counting newlines; what was read of it, or None where the file ends before."""
-    number = 1
+def _skip_lines(file: IO[bytes], data: bytes, window: _Window) -> tuple[int, bytes | None]:
+    """Go to the window's first line by counting newlines; what was read of it, or None where the file ends before."""
+    number, first = 1, window.offset
     while number < first:
         count = data.count(b"\n")
         if number + count >= first:
@@ -260,7 +251,7 @@ def _skip_lines(file: IO[bytes], data: bytes, first: int, patience: _Patience) -
                 number += 1
             return number, data[at + 1 :]
         number += count
-        _check(patience, number, first)
+        _check(window, number)
         last = data[-1:]
         data = file.read(BLOCK) or b""
         if not data:
@@ -268,10 +259,10 @@ def _skip_lines(file: IO[bytes], data: bytes, first: int, patience: _Patience) -
     return number, data
 
 
-def _check(patience: _Patience, number: int, first: int) -> None:
-    if patience.ends():
+def _check(window: _Window, number: int) -> None:
+    if window.stopper.stopped or time.monotonic() > window.until:
         raise FileFault(
-            f"line {first:,} lies too far into the file: after {LONGEST_SKIP:g} s line {number:,} was reached. Use Grep to find a place, "
+            f"line {window.offset:,} lies too far into the file: after {LONGEST_SKIP:g} s line {number:,} was reached. Use Grep to find a place, "
             "or a smaller offset."
         )
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import subprocess
 import sys
+import time
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultStat
 from nbtoolkit.permission.engine import PermissionEngine
 from nbtoolkit.permission.rule import PermissionContext
 from nbtoolkit.state import AgentState
+from nbtoolkit.tool import documents
 from nbtoolkit.tool.read import Read
 from nbtoolkit.tool.result import ToolChunk
 
@@ -34,6 +38,13 @@ def read(path: Path | str, **options: Any) -> ToolChunk:
 
 def text(chunk: ToolChunk) -> str:
     return "".join(block.text for block in chunk.content if isinstance(block, TextBlock))
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 15
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_lines_come_numbered(tmp_path: Path) -> None:
@@ -180,6 +191,90 @@ def test_an_image_that_is_too_large_is_made_smaller(tmp_path: Path) -> None:
     assert len(block.source.data) < 5_000_000
 
 
+NEVER_ENDING = """import os, sys, time
+open("{}", "w").write(f"{{os.getpid()}}\\n")
+if sys.argv[1] == "pdf":
+    print('{{"count": 9, "wanted": [1, 2, 3]}}', flush=True)
+    print('{{"page": 1, "text": "the first", "length": 9}}', flush=True)
+while True:
+    time.sleep(100)
+"""
+
+
+@pytest.fixture
+def never_ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A worker that never ends, and where it writes its number."""
+    pytest.importorskip("PIL")
+    pid = tmp_path / "pid"
+    (tmp_path / "worker.py").write_text(NEVER_ENDING.format(pid))
+    monkeypatch.setattr(documents, "_WORKER", str(tmp_path / "worker.py"))
+    return pid
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.pdf"])
+def test_a_document_that_takes_for_ever_ends_in_time(
+    tmp_path: Path, never_ending: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(documents, "LONGEST_DOCUMENT", 2.0)
+    (tmp_path / name).write_bytes(PNG if name == "a.png" else b"%PDF-1.7")
+    shown = text(read(tmp_path / name))
+    assert "takes more than 2 s" in shown
+    # On a machine that is slow enough it ends before it says anything.
+    assert name == "a.png" or "the first" in shown or not never_ending.exists() or "can't be read" in shown
+    if never_ending.exists():
+        assert not Path(f"/proc/{never_ending.read_text().strip() or 'none'}").exists()
+
+
+def test_a_document_is_let_go_when_its_call_is(tmp_path: Path, never_ending: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7")
+
+    async def scenario() -> None:
+        task = asyncio.create_task(Read()(file_path=str(tmp_path / "a.pdf")))
+        await asyncio.to_thread(until, lambda: never_ending.exists() and never_ending.read_text().endswith("\n"))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(until, lambda: not Path(f"/proc/{never_ending.read_text().strip()}").exists())
+
+    asyncio.run(scenario())
+
+
+def test_a_small_file_that_is_a_huge_picture_is_refused(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    image.new("1", (12_000, 12_000)).save(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size < 100_000
+    assert "can't be shown: DecompressionBombWarning" in text(read(tmp_path / "a.png"))
+
+
+def test_a_page_of_endless_text_is_cut(tmp_path: Path) -> None:
+    pytest.importorskip("pypdf")
+    (tmp_path / "a.pdf").write_bytes(pdf_of(b"BT /F1 12 Tf " + b"(" + b"x" * 30_000 + b") Tj " * 1 + b"ET", 5))
+    shown = text(read(tmp_path / "a.pdf"))
+    assert len(shown) < 130_000
+    assert shown.startswith("--- page 1 of 5\nxxx")
+    assert shown.endswith("[cut: pages 5 and on would be too much at once]")
+    (tmp_path / "a.pdf").write_bytes(pdf_of(b"BT /F1 12 Tf " + b"(" + b"x" * 300_000 + b") Tj ET", 1))
+    assert text(read(tmp_path / "a.pdf")).endswith("[200,000 more characters on this page]")
+
+
+def pdf_of(content: bytes, pages: int) -> bytes:
+    """A PDF whose pages all show the same."""
+    kids = b" ".join(b"5 0 R" for _ in range(pages))
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[%b]/Count %d>>" % (kids, pages),
+        b"<</Length %d>>stream\n%b\nendstream" % (len(content), content),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 3 0 R/Resources<</Font<</F1 4 0 R>>>>>>",
+    ]
+    out, places = b"%PDF-1.4\n", []
+    for number, each in enumerate(objects, 1):
+        places.append(b"%010d 00000 n \n" % len(out))
+        out += b"%d 0 obj\n%b\nendobj\n" % (number, each)
+    table = b"xref\n0 6\n0000000000 65535 f \n" + b"".join(places)
+    return out + table + b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % len(out)
+
+
 def test_a_notebook_is_read_cell_by_cell(tmp_path: Path) -> None:
     v4: Any = nbformat.v4
     notebook = v4.new_notebook(
@@ -210,9 +305,48 @@ def test_a_notebook_is_read_cell_by_cell(tmp_path: Path) -> None:
     assert "[more cells follow: offset=2]" in text(read(tmp_path / "a.ipynb", limit=1))
 
 
-def test_a_broken_notebook_is_an_error_in_words(tmp_path: Path) -> None:
-    (tmp_path / "a.ipynb").write_text('{"cells": 3}')
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"cells": 3}',
+        '{"nbformat": 4, "cells": 3}',
+        '{"nbformat": 4, "cells": ["x"]}',
+        '{"nbformat": 4, "cells": [{"outputs": {"a": 1}}]}',
+        '{"nbformat": 9, "cells": []}',
+        '{"nbformat": 4, "cells": ' + "[" * 100_000,
+        "{",
+    ],
+)
+def test_a_broken_notebook_is_an_error_in_words(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.ipynb").write_text(content)
     assert "no notebook that can be read" in text(read(tmp_path / "a.ipynb"))
+
+
+def test_a_cell_of_endless_outputs_is_shown_within_bounds(tmp_path: Path) -> None:
+    cell = {
+        "cell_type": "code" * 100_000,
+        "source": ["x\n"] * 100_000,
+        "outputs": [{"output_type": "stream", "text": "y" * 600}] * 10_000,
+    }
+    (tmp_path / "a.ipynb").write_text(json.dumps({"nbformat": 4, "cells": [cell, cell]}))
+    shown = text(read(tmp_path / "a.ipynb"))
+    assert len(shown) < 101_000
+    assert shown.endswith("[more cells follow: offset=2]")
+    cell["cell_type"] = "code"
+    (tmp_path / "a.ipynb").write_text(json.dumps({"nbformat": 4, "cells": [cell]}))
+    assert "--- 9,960 more outputs" in text(read(tmp_path / "a.ipynb"))
+
+
+def test_todays_notebooks_are_read_without_the_library_that_takes_seconds_to_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = {"cell_type": "code", "input": "an old cell", "language": "python", "outputs": [], "collapsed": False}
+    old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": [cell], "metadata": {}}]}
+    (tmp_path / "old.ipynb").write_text(json.dumps(old))
+    (tmp_path / "new.ipynb").write_text('{"nbformat": 4, "cells": [{"cell_type": "code", "source": ["a\\n", "b"]}]}')
+    assert "cell 1, code\nan old cell" in text(read(tmp_path / "old.ipynb"))
+    monkeypatch.setitem(sys.modules, "nbformat", None)
+    assert text(read(tmp_path / "new.ipynb")) == "--- cell 1, code\na\nb"
 
 
 def test_a_pdf_is_read_by_pages(tmp_path: Path) -> None:
