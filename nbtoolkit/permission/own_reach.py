@@ -74,16 +74,33 @@ def unknown_own(argument: Argument, cwds: Sequence[str], variables: Variables, b
 
 def could_be_own(text: str, cwds: Sequence[str], base: str, *, below: bool) -> bool:
     """Whether a text with something unknown in it could be the path of an own file, or of a folder around it."""
-    expression = re.compile("".join(".*" if each == UNKNOWN else re.escape(each) for each in text), re.DOTALL)
+    first, *rest = text.split(UNKNOWN)
     for path in own_files_known((*cwds, base)):
         candidates = [path]
         while below and candidates[-1] != "/":
             candidates.append(os.path.dirname(candidates[-1]))  # noqa: PTH120
         for each in candidates:
             spelled = [each, *(os.path.relpath(each, cwd) for cwd in cwds)]
-            if any(expression.fullmatch(one) or expression.fullmatch(f"./{one}") for one in spelled):
+            if any(_can_be(one, first, rest) or _can_be(f"./{one}", first, rest) for one in spelled):
                 return True
     return False
+
+
+def _can_be(path: str, first: str, rest: Sequence[str]) -> bool:
+    """Whether a path is those pieces, with anything between two of them; by hand, since many of them would be for ever."""
+    if not rest:
+        return path == first
+    *between, last = rest
+    end = len(path) - len(last)
+    if end < len(first) or not path.startswith(first) or not path.endswith(last):
+        return False
+    at = len(first)
+    for piece in between:
+        found = path.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
 
 
 def _unknown(cwds: Sequence[str], base: str) -> str | None:

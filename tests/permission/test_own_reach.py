@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nbtoolkit.permission.own_files import own_below, own_files_known
+from nbtoolkit.permission.own_reach import could_be_own
+from nbtoolkit.permission.shell_argument import UNKNOWN
 from nbtoolkit.tool.bash import Bash
 
 if TYPE_CHECKING:
@@ -104,3 +106,24 @@ def test_nothing_that_is_named_among_very_many_is_lost(project: Path, bench: Any
     many = " ".join(f"f{number}" for number in range(1_500))
     for command in (f"rm -rf {many} .", f"rm -rf {many} /", f"echo {many} | xargs rm; rm -rf {many} ../project"):
         assert bench("bypass").verdict(Bash(cwd=project), command=command) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("{}", True),
+        ("{}.toml", True),
+        ("nb{}kit{}ml", True),
+        ("{}nb{}{}toolkit{}", True),
+        ("{}ml{}kit", False),
+        ("nbtoolkit.toml{}l", False),
+        # Each unknown part may be anything: to try all ways to divide the path would take longer than any call.
+        ("{}" * 60 + "q", False),
+        ("o{}" * 60, False),
+    ],
+)
+def test_a_word_that_is_known_in_part_is_compared_with_the_rules_file_at_once(
+    project: Path, text: str, own: bool
+) -> None:
+    (project / "nbtoolkit.toml").write_text("")
+    assert could_be_own(text.replace("{}", UNKNOWN), [str(project)], str(project), below=False) is own
