@@ -137,6 +137,7 @@ class ToolCall(Stoppable):
             try:
                 await self._prepare(entry)
                 await self._run(response, entry)
+                self.go_on()
             except BaseException as error:  # noqa: BLE001 - _fail sends on what isn't a result
                 self._fail(error, response)
             ended = ToolResultState.SUCCESS
@@ -152,11 +153,10 @@ class ToolCall(Stoppable):
             try:
                 await self._prepare(entry)
                 stream = self._open(entry)
-                before = 0 if self._task is None else self._task.cancelling()
                 try:
                     async for chunk in stream:
                         self._take(chunk, response)
-                        if self._task is not None and self._task.cancelling() > before:
+                        if self._task is not None and self._task.cancelling() > self._before:
                             # The last words of a tool that is cancelled: the consumer gets the cancellation itself.
                             continue
                         self._given_out = True
@@ -167,6 +167,7 @@ class ToolCall(Stoppable):
                 finally:
                     self._given_out = False
                     await stream.aclose()
+                self.go_on()
             except BaseException as error:  # noqa: BLE001 - _fail sends on what isn't a result
                 failed = self._fail(error, response)
                 yield failed

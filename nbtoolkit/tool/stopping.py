@@ -1,7 +1,7 @@
 """The stop of one call, from any thread, told apart from a cancellation that comes from outside and from a tool's own.
 
 Who stops the call itself gets an interrupted response and goes on; who is cancelled while awaiting it gets the
-cancellation. Its task is left as if it had never been cancelled for the call, also where a tool swallowed that.
+cancellation, whatever the tool does with it. The task is left as if it had never been cancelled for the call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Stoppable:
     _stopped = False
     # While its consumer has a chunk, what the task waits for is the consumer's.
     _given_out = False
-    # How often the task was cancelled for this call.
+    # How often the task was cancelled before this call, which may clean up after that, and for this call.
+    _before = 0
     _cancels = 0
     _task: asyncio.Task[object] | None = None
     _loop: asyncio.AbstractEventLoop | None = None
@@ -47,7 +48,9 @@ class Stoppable:
     def can_stop(self) -> None:
         """From now on a stop reaches the task that runs this."""
         self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task(self._loop)
+        self._task = task = asyncio.current_task(self._loop)
+        if task is not None and (before := task.cancelling()):
+            self._before = before
 
     def stops_no_more(self) -> None:
         """It has ended."""
@@ -61,12 +64,22 @@ class Stoppable:
         if isinstance(error, ToolInterruptedError):
             # A function that ends by its next report.
             return self._stopped
-        asked = self._stopped or self._task is None or self._task.cancelling() > 0 or isinstance(error, Interrupted)
-        return isinstance(error, asyncio.CancelledError) and asked
+        if not isinstance(error, asyncio.CancelledError):
+            return False
+        asked = self._stopped or self._task is None or self._task.cancelling() > self._before
+        return asked or isinstance(error, Interrupted)
 
     def is_from_outside(self, error: BaseException) -> bool:
         """Whether a stop is for whoever awaits the call, too."""
-        return isinstance(error, Interrupted) or self._task is None or self._task.cancelling() > self._cancels
+        return isinstance(error, Interrupted) or self._task is None or self._is_cancelled(self._task)
+
+    def go_on(self) -> None:
+        """Raise the cancellation from outside that a tool or a middleware swallowed."""
+        if self._task is not None and self._is_cancelled(self._task):
+            raise asyncio.CancelledError
+
+    def _is_cancelled(self, task: asyncio.Task[object]) -> bool:
+        return task.cancelling() > self._before + self._cancels
 
     def take_back(self) -> None:
         """Leave the task as if it had never been cancelled for this call, also where the tool swallowed that."""

@@ -465,6 +465,94 @@ def test_a_tool_that_swallows_a_stop_leaves_its_task_as_it_was() -> None:
     assert run(stopped()) == "went on"
 
 
+class Swallowing(ToolMiddlewareBase):
+    """Gives a chunk in the place of a cancellation."""
+
+    async def on_tool_call(
+        self, tool: ToolBase, input_kwargs: dict[str, Any], next_handler: NextHandler
+    ) -> ChunkStream:
+        """Swallow it."""
+        try:
+            async for chunk in next_handler(**input_kwargs):
+                yield chunk
+        except asyncio.CancelledError:
+            yield ToolChunk.of("swallowed")
+
+
+@pytest.mark.parametrize("by_middleware", [True, False])
+@pytest.mark.parametrize("iterated", [True, False])
+def test_a_cancellation_that_is_swallowed_inside_goes_on_up_all_the_same(by_middleware: bool, iterated: bool) -> None:
+    started = asyncio.Event()
+
+    async def stubborn() -> str:
+        """Go on."""
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if by_middleware:
+                raise
+        return "swallowed"
+
+    toolkit = toolkit_of(FunctionTool(stubborn, middlewares=[Swallowing()] if by_middleware else None))
+    given: list[object] = []
+
+    async def consume() -> None:
+        held = toolkit.call("stubborn")
+        if iterated:
+            given.extend([each async for each in held])
+        else:
+            given.append(await held)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(consume())
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(cancelled())
+    assert given == []
+    assert toolkit.log[1].state is ToolResultState.INTERRUPTED
+    assert toolkit.log[1].size > 0
+
+
+def test_a_call_that_cleans_up_after_a_cancellation_runs_to_its_end() -> None:
+    async def tidy() -> str:
+        """Clean up."""
+        await asyncio.sleep(0)
+        return "tidied"
+
+    async def trip() -> str:
+        """Trip over a task of its own."""
+        own = asyncio.ensure_future(asyncio.Event().wait())
+        own.cancel()
+        await own
+        return ""
+
+    toolkit = toolkit_of(tidy, trip)
+    texts: list[str] = []
+
+    async def work(started: asyncio.Event) -> None:
+        try:
+            started.set()
+            await asyncio.Event().wait()
+        finally:
+            texts.append((await toolkit.call("tidy")).text)
+            texts.append((await toolkit.call("trip")).state)
+
+    async def cancelled() -> None:
+        started = asyncio.Event()
+        task = asyncio.create_task(work(started))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(cancelled())
+    assert texts == ["tidied", ToolResultState.ERROR]
+
+
 def test_a_generator_that_never_lets_the_loop_run_is_stopped_between_two_chunks() -> None:
     async def both() -> ToolResponse:
         held: list[Any] = []
