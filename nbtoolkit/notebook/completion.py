@@ -96,6 +96,11 @@ class Known:
                 return _FIXED.get(kind, ())
 
 
+# Not free: an expression is Python, a path a file, and a rule may be for a tool that is still to come.
+_KNOWN = frozenset(
+    {"tool", "known rule", "group", "active", "inactive", "number", "change", "server", "pending", "mode", "export"}
+)
+
 _FIXED: dict[str, Iterable[str]] = {
     "mode": list(PermissionMode),
     "format": FORMATS,
@@ -158,6 +163,25 @@ def _behind(spec: Spec, given: list[Word], word: Word, known: Known) -> tuple[st
         here = [parts[depth] for parts in names if len(parts) > depth and parts[:depth] == [w.text for w in positions]]
         return word.raw, _fitting(word.raw, here, kind)
     return word.raw, _fitting(word.raw, known.words(kind), kind)
+
+
+def is_known(text: str) -> bool:
+    """Whether nothing but words of the toolkit's own can stand at the end of ``text``, so that Python's names help nobody."""
+    words = split(text, unfinished=True)
+    word = words.pop() if words and words[-1].end == len(text) else Word("", "")
+    if not words or "=" in word.raw:
+        return False
+    try:
+        spec, used = find(words, SPECS)
+    except CommandError:
+        return False
+    option, positions = _position({option.name: option for option in spec.options}, words[used:])
+    if option is not None:
+        return option.kind in _KNOWN
+    if not spec.kinds or (spec.most is not None and len(positions) >= spec.most):
+        return False
+    kind = spec.kinds[min(len(positions), len(spec.kinds) - 1)]
+    return kind in _KNOWN or kind == "arguments"
 
 
 def _position(options: Mapping[str, Option], given: list[Word]) -> tuple[Option | None, list[Word]]:
@@ -255,6 +279,9 @@ class Matcher:
             return {"completions": [], "suppress": False}
         known = Known(self._get_toolkit(), self._shell.user_ns)
         fragment, candidates = complete(match[2], known, cell=match[1] == "%%")
+        if not candidates and is_known(match[2]):
+            # IPython asks its other completers where this one has nothing: the word as it stands keeps them out.
+            candidates = [Candidate(fragment, "word")]
         return {
             "completions": [SimpleCompletion(each.text, type=each.kind) for each in candidates],
             "matched_fragment": fragment,

@@ -9,12 +9,12 @@ from nbtoolkit import hooks
 from nbtoolkit.mcp import changes, guardian, nested
 from nbtoolkit.mcp.interaction import set_host
 from nbtoolkit.notebook import magics, scheduling, serving, views
-from nbtoolkit.notebook.actions import withheld
 from nbtoolkit.notebook.approver import InlineApprover
 from nbtoolkit.notebook.chat import NotebookView
 from nbtoolkit.notebook.definitions import DefinitionWatch
 from nbtoolkit.notebook.namespace import NotebookVariables
 from nbtoolkit.notebook.notices import show_line, show_warnings_as_lines
+from nbtoolkit.notebook.permissions import withheld
 from nbtoolkit.notebook.recorder import Recorder
 from nbtoolkit.notebook.reloads import ReloadWatch
 from nbtoolkit.notebook.server_questions import ServerQuestions

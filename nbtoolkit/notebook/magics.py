@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
 from nbtoolkit.mcp import failure
-from nbtoolkit.notebook import cassettes, chat, logs, offers, questions, scheduling, servers, serving, skills
+from nbtoolkit.notebook import (
+    cassettes,
+    chat,
+    logs,
+    offers,
+    permissions,
+    questions,
+    scheduling,
+    servers,
+    serving,
+    skills,
+)
 from nbtoolkit.notebook.actions import ACTIONS
 from nbtoolkit.notebook.attaching import restart_hint
 from nbtoolkit.notebook.command import CommandError, parse
@@ -32,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["ToolkitMagics", "register", "unregister"]
 
 # These enter their subcommands into the table when they are imported.
-_HOLDERS = (cassettes, chat, logs, offers, questions, servers, serving, skills)
+_HOLDERS = (cassettes, chat, logs, offers, permissions, questions, servers, serving, skills)
 _MAGIC = re.compile(r"%%?toolkit\b")
 # What IPython makes of a line behind `!`.
 _SHELLED = re.compile(r"\bget_ipython\(\)\.(?:system|getoutput)\(['\"]\s*%{0,2}toolkit\b")

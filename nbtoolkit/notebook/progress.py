@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock
 from nbtoolkit.notebook.text import bounded, one_line
+from nbtoolkit.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +24,13 @@ __all__ = ["Pace", "Window", "time_left"]
 
 # A screen shows eight at once; the rest is there to scroll back to.
 MAX_LINES = 200
+# Held beyond those, so that a secret of many lines is known as one while a part of it has gone by.
+HELD_LINES = 2 * MAX_LINES
 # A longer line is a blob; its ends tell as much as can be read while it runs.
 LINE_LIMIT = 1_000
+# As much of each end is held as it came: what is shown of it is far from where it was cut, and a secret that was cut there
+# isn't seen.
+HELD_END = 4 * LINE_LIMIT
 MESSAGE_LIMIT = 160
 # What is guessed from less than this is off by half.
 GUESS_AFTER = 2.0
@@ -35,9 +41,12 @@ PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 @dataclass(slots=True)
 class Window:
-    """The end of a stream of text, as whole lines and the one that is still being written."""
+    """The end of a stream of text, as whole lines and the one that is still being written.
 
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
+    What is held is as it came; ``text`` has its secrets out, and is cut after that.
+    """
+
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=HELD_LINES))
     open_line: str = ""
     count: int = 0
     picture: tuple[str, str] | None = None
@@ -56,7 +65,7 @@ class Window:
         if not text:
             return
         self.count += text.count("\n")
-        _, *whole, rest = ("\n" + self.open_line + text).rsplit("\n", MAX_LINES + 1)
+        _, *whole, rest = ("\n" + self.open_line + text).rsplit("\n", HELD_LINES + 1)
         for line in whole:
             self.lines.append(_line(line))
         self.open_line = _line(rest, keep_return=True)
@@ -72,20 +81,22 @@ class Window:
 
     @property
     def text(self) -> str:
-        """The lines that are kept."""
-        return "\n".join([*self.lines, *([_line(self.open_line)] if self.open_line else [])])
+        """The lines that are shown."""
+        lines = [*self.lines, *([_line(self.open_line)] if self.open_line else [])]
+        shown = redact("\n".join(lines)).split("\n")[-MAX_LINES - bool(self.open_line) :]
+        return "\n".join(bounded(line, LINE_LIMIT) for line in shown)
 
     @property
     def earlier(self) -> int:
-        """How many lines went by before those that are kept."""
-        return self.count - len(self.lines)
+        """How many lines went by before those that are shown."""
+        return max(0, self.count - MAX_LINES)
 
 
 def _line(text: str, *, keep_return: bool = False) -> str:
     if "\r" in text:
         end = "\r" if keep_return and text.endswith("\r") else ""
         text = text.rstrip("\r").rpartition("\r")[2] + end
-    return bounded(text, LINE_LIMIT)
+    return text if len(text) <= 2 * HELD_END else f"{text[:HELD_END]} … {text[-HELD_END:]}"
 
 
 @dataclass(slots=True)
@@ -104,7 +115,7 @@ class Pace:
         total = _number(snapshot.get("total"))
         self.total = total if total is not None and total > 0 else None
         message = snapshot.get("message")
-        self.message = one_line(message, MESSAGE_LIMIT) if isinstance(message, str) else ""
+        self.message = message if isinstance(message, str) else ""
         if self.done is not None:
             if self._first is None or self.done < self._first[0]:
                 self._first = (self.done, moment)
@@ -129,11 +140,12 @@ class Pace:
 
     def words(self, moment: float) -> str:
         """``batch 37 of 120 · about 40 s left``, as much of it as is known."""
-        said = [self.message] if self.message else []
-        if self.done is not None and self.total is not None:
-            counted = _counted(self.done, self.total)
-            if counted not in self.message:
-                said.append(counted)
+        message = one_line(redact(self.message), MESSAGE_LIMIT) if self.message else ""
+        said = [message] if message else []
+        if self.done is not None and (self.total is not None or self.done):
+            counted = _figure(self.done) if self.total is None else _counted(self.done, self.total)
+            if counted not in message:
+                said.append(counted if self.total is not None else f"{counted} so far")
         left = self.seconds_left(moment)
         if left is not None:
             said.append(time_left(left))

@@ -51,7 +51,9 @@ def mistakes() -> Iterator[None]:
         said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         raise CommandError(settled(said) or type(error).__name__) from None
     except (NBToolkitError, ValueError, TypeError, LookupError) as error:
-        raise CommandError(str(error) or type(error).__name__) from None
+        # What a model can mend begins with its class, which the line has already.
+        said = str(error).removeprefix(f"{type(error).__name__}: ")
+        raise CommandError(said or type(error).__name__) from None
 
 
 def one_of(word: str, known: Iterable[str], what: str) -> str:

@@ -32,7 +32,7 @@ def _plain(value: Any) -> Any:
     """What a number of numpy's is; its arrays are no defaults that a model could be told."""
     if getattr(value, "shape", None) == () and callable(item := getattr(value, "item", None)):
         return item()
-    raise TypeError(f"a {type(value).__name__} has no JSON form")
+    raise TypeError(f"an object of type {type(value).__name__} has no JSON form")
 
 
 def _objects(schema: Any, top: bool = True) -> Iterator[dict[str, Any]]:

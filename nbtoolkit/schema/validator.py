@@ -213,7 +213,9 @@ def _as_json(value: Any) -> Any:
         return name
     if callable(to_list := getattr(value, "tolist", None)):  # numpy's numbers and arrays
         return to_list()
-    raise TypeError(f"a {type(value).__name__} has no JSON form; give the name of a notebook variable that holds it")
+    raise TypeError(
+        f"an object of type {type(value).__name__} has no JSON form; give the name of a notebook variable that holds it"
+    )
 
 
 def name_odd_floats(data: Any) -> Any:

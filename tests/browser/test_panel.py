@@ -73,6 +73,15 @@ for n in range(1_000):
     toolkit.register(FunctionTool(numbered(n)), "many")
 """
 LOG = "%toolkit log"
+# The words below a card that waits, without the wait for them.
+WAITS = """
+from nbtoolkit.notebook import saved
+saved.AFTER = 0.1
+@tool
+def sell(region: str, notes: str, rows: int = 5) -> str:
+    return "sold"
+await toolkit.call("sell", region="north", notes="all of it")
+"""
 
 
 def button(where: Locator, name: str) -> Locator:
@@ -297,6 +306,12 @@ def test_a_person_watches_calls_and_works_in_the_panel(open_notebook: OpenNotebo
 
 
 def a_reopened_notebook_shows_the_plain_tables_and_nothing_red(page: NotebookPage) -> None:
+    waits = page.add_cell(WAITS, 5)
+    page.run_cell(waits)
+    button(page.output(waits), "Allow once").wait_for()
+    page.wait(f"nbt.outputs({waits}).length === 2")
+    untold = page.output(waits).get_by_text("not answered yet")
+    expect(untold).to_be_hidden()
     page.save()
     page.server.shutdown_kernels()
     page.reload()
@@ -308,6 +323,8 @@ def a_reopened_notebook_shows_the_plain_tables_and_nothing_red(page: NotebookPag
         expect(left).to_have_count(1)
         expect(left).to_be_hidden()
     expect(page.output(4).get_by_text("said after it")).to_be_visible()
+    expect(page.output(waits)).to_contain_text(re.compile("sell with region north.*not answered yet"))
+    expect(page.output(waits).get_by_text("model not found")).to_be_hidden()
     page.screenshot(f"reopened-{page.front_end}")
 
 

@@ -92,7 +92,6 @@ def offered(shell: InteractiveShell, code: str, *, ours: bool = True) -> list[st
         ("%toolkit schema count_rows --format an", ["%toolkit schema count_rows --format anthropic"]),
         ("%toolkit schema count_rows --format=an", ["%toolkit schema count_rows --format=anthropic"]),
         ("%toolkit activate ", ["%toolkit activate reports"]),
-        ("%toolkit deactivate ", []),
         ("%%toolkit tool --group re", ["%%toolkit tool --group reports"]),
         ("%%toolkit tool --re", ["%%toolkit tool --read-only"]),
         ("%toolkit deny cl", ["%toolkit deny clear_rows"]),
@@ -131,7 +130,17 @@ def test_tab_offers_the_ids_of_what_waits(shell: InteractiveShell, monkeypatch: 
     assert offered(shell, "%toolkit approve ") == ["%toolkit approve a1", "%toolkit approve b2"]
     assert offered(shell, "%toolkit reject b") == ["%toolkit reject b2"]
     monkeypatch.setattr(hooks, "default_approver", None)
-    assert offered(shell, "%toolkit approve ") == []
+    assert offered(shell, "%toolkit approve ") == ["%toolkit approve "]
+
+
+@pytest.mark.parametrize("line", ["deactivate ", "undo ", "undo ro", "call ro", "call count_rows ro", "mcp tools ro"])
+def test_where_nothing_fits_tab_leaves_the_word_and_offers_no_python(shell: InteractiveShell, line: str) -> None:
+    assert offered(shell, f"%toolkit {line}", ours=False) == [f"%toolkit {line}"]
+
+
+@pytest.mark.parametrize("line", ["add ro", "call count_rows limit=ro"])
+def test_where_python_may_stand_its_names_are_offered(shell: InteractiveShell, line: str) -> None:
+    assert any(each.endswith("row_limit") for each in offered(shell, f"%toolkit {line}", ours=False))
 
 
 def test_tab_elsewhere_is_as_it_was(shell: InteractiveShell) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ def test_the_window_keeps_the_last_lines_and_counts_the_others() -> None:
         window.write(" a line\n")
     window.write("and the one being written")
     assert window.text.splitlines()[-2:] == ["half of a line", "and the one being written"]
-    assert len(window.lines) == MAX_LINES
+    assert len(window.text.splitlines()) == MAX_LINES + 1
     assert window.earlier == 2_000 - MAX_LINES
 
 
@@ -69,7 +70,9 @@ def test_a_blob_without_line_ends_is_bounded() -> None:
         ([(0, {"progress": 3, "total": 120, "message": "batch 3 of 120"})], 0, "batch 3 of 120"),
         ([(0, {"progress": 0, "total": 100}), (10, {"progress": 20, "total": 100})], 10, "20 % · about 40 s left"),
         ([(0, {"progress": 0, "total": 4000}), (10, {"progress": 1500, "total": 4000})], 10, "1,500 of 4,000 · about 15 s left"),
-        ([(0, {"progress": 7, "total": None, "message": None})], 0, ""),
+        ([(0, {"progress": 37, "total": None, "message": None})], 0, "37 so far"),
+        ([(0, {"progress": 37, "total": None, "message": "row 37"})], 0, "row 37"),
+        ([(0, {"progress": 0, "total": None, "message": None})], 0, ""),
         ([(0, {"progress": "7", "total": float("nan"), "message": 5})], 0, ""),
         ([(0, {"progress": float("inf"), "total": 10**400, "message": "m"})], 0, "m"),
     ],
@@ -97,6 +100,30 @@ def test_the_share_stays_between_nothing_and_all() -> None:
 )
 def test_the_time_left_is_rounded(seconds: float, said: str) -> None:
     assert time_left(seconds) == said
+
+
+KEY = "sk-ant-api03-" + "a1B2c3D4" * 10
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1_000_000])
+def test_a_secret_is_out_before_a_line_is_cut(piece: int) -> None:
+    window = Window()
+    said = f"{'x' * 560} {KEY} {'y' * 9_000} {KEY} {'z' * 300}"
+    for at in range(0, len(said), piece):
+        window.write(said[at : at + piece])
+    assert not re.search(r"sk-ant|a1B2c3|B2c3D4", window.text)
+    assert len(window.text) < 1_100
+    pace = Pace()
+    pace.take({"progress": 1, "message": f"{'m' * 130} {KEY}"}, 0)
+    assert "sk-ant" not in pace.words(0)
+
+
+def test_a_secret_of_many_lines_is_out_when_its_first_ones_have_gone_by() -> None:
+    window = Window()
+    window.write("-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA7\n" * 30 + "-----END RSA PRIVATE KEY-----\n")
+    window.write("".join(f"line {n}\n" for n in range(190)))
+    assert "MIIE" not in window.text
+    assert window.text.endswith("line 189")
 
 
 # ----------------------------------------------------------------------------------------------------------- the view

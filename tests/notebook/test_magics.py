@@ -387,6 +387,8 @@ def test_undo_takes_back_what_a_call_did_to_a_file(desk: Desk, tmp_path: Path) -
     assert "changed no file by Write or Edit" in desk.fault("%toolkit undo 2")
     assert "no result is kept for call 9" in desk.fault("%toolkit undo 9")
     assert "expected the number of a call" in desk.fault("%toolkit undo last")
+    desk.ok("%toolkit call add a=one")
+    assert "call 3, of add, ended in an error, so there is nothing to take back" in desk.fault("%toolkit undo 3")
 
 
 # ------------------------------------------------------------------------------------------------------------ looking
@@ -573,6 +575,12 @@ def test_why_explains_a_call_that_is_not_made(desk: Desk) -> None:
     text = desk.ok("%toolkit why echo text=hi").text
     assert "echo" in text
     assert len(desk.toolkit.log) == 0
+
+
+def test_why_says_which_arguments_are_missing_without_a_class(desk: Desk) -> None:
+    said = desk.fault("%toolkit why add")
+    assert "ToolArgumentsError" not in said
+    assert "a: " in said
 
 
 def test_a_grant_ends_with_its_cell(desk: Desk) -> None:

@@ -221,6 +221,22 @@ def test_a_tool_is_turned_off_and_on_again(shown: Shown, toolkit: Toolkit) -> No
     assert "score asks" in shown.rows
 
 
+def test_a_tool_that_was_off_comes_back_to_its_place(shown: Shown, toolkit: Toolkit) -> None:
+    toolkit.register(note)
+    shown.panel.refresh()
+    before, names = shown.rows, [tool.name for tool in toolkit.group("basic").tools]
+    assert names == ["score", "peek", "note"]
+    for name in names[:2]:
+        shown.pick(name)
+        shown.click("Turn off")
+    assert [row.split()[0] for row in shown.rows] == [row.split()[0] for row in before]
+    for name in names[:2]:
+        shown.pick(name)
+        shown.click("Turn on")
+    assert shown.rows == before
+    assert [tool.name for tool in toolkit.group("basic").tools] == names
+
+
 def test_why_it_asks_is_not_said_of_a_tool_that_was_turned_off_since(shown: Shown) -> None:
     shown.pick("score")
     shown.click("Why it asks")

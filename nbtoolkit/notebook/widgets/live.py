@@ -14,7 +14,6 @@ from nbtoolkit.notebook.text import count, one_line, visible, visible_text
 from nbtoolkit.notebook.widgets.looking import LOOKING
 from nbtoolkit.notebook.widgets.parts import Kit
 from nbtoolkit.notebook.widgets.style import SHEET
-from nbtoolkit.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,16 +66,17 @@ class LiveView:
 
     def update(self, window: Window, pace: Pace, moment: float, elapsed: float) -> None:
         """Show how things are now; what hasn't changed isn't sent."""
-        said = redact(pace.words(moment))
-        if not said and elapsed >= 1:
-            said = _elapsed(elapsed)
+        said = pace.words(moment)
+        if pace.total is None and elapsed >= 1:
+            # Nobody knows what is left, so how long it took is told.
+            said = " · ".join(filter(None, [said, _elapsed(elapsed)]))
         _set(self._count, visible(said))
         share = pace.share
         if share is not None or pace.done is not None or not window.count:
             value = "" if share is None else f' value="{share:.4f}"'
             label = f"{self._about}{': ' if said else ''}{visible(said)}".replace('"', "&quot;")
             _show(self._bar, f'<progress max="1"{value} aria-label="{label}"></progress>')
-        text = redact(window.text)
+        text = window.text
         if text:
             _show(
                 self._stream,

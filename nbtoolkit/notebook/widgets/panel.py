@@ -29,7 +29,7 @@ from nbtoolkit.notebook.widgets.style import SHEET
 from nbtoolkit.permission.rule import PermissionMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Collection, Coroutine, Mapping
 
     from nbtoolkit.notebook.approver import InlineApprover, PendingCall
     from nbtoolkit.notebook.recorder import Recorder
@@ -159,11 +159,14 @@ class Panel:
             client.disable_tools = [*(client.disable_tools or ()), name]
         hooks.drive(client.list_tools(refresh=True))
 
-    def switch_on(self, tool: ToolBase, group: str) -> None:
-        """Offer it again."""
+    def switch_on(self, tool: ToolBase, group: str, above: Collection[str]) -> None:
+        """Offer it again, below the tools of its group that stood above it."""
         client = getattr(tool, "client", None)
         if client is None or not tool.is_mcp:
             self.toolkit.register(tool, group)
+            tools = self.toolkit.group(group).tools
+            tools.remove(tool)
+            tools.insert(max((n for n, each in enumerate(tools, 1) if each.name in above), default=0), tool)
             return
         name = tool.server_tool_name  # type: ignore[attr-defined]
         if client.enable_tools is not None:

@@ -53,7 +53,8 @@ class ToolsPage:
         self._panel = panel
         self._kit = kit = panel.kit
         self._rows: list[Row] = []
-        self._off: dict[str, tuple[ToolBase, str]] = {}
+        # With the names that stood above it in its group, so that it comes back to its place.
+        self._off: dict[str, tuple[ToolBase, str, frozenset[str]]] = {}
         self._below: Any = None
         self._listing = False
         self._shown: tuple[object, ...] = ()
@@ -106,7 +107,12 @@ class ToolsPage:
         self._off = {name: each for name, each in self._off.items() if name not in held}
         groups = {group.name: group for group in toolkit.tool_groups}
         listed = [(group, tool, True) for group, tool in self._panel.tools]
-        listed += [(groups[name], tool, False) for tool, name in self._off.values() if name in groups]
+        for tool, name, above in self._off.values():
+            if name in groups:
+                mine = [n for n, (group, _, _) in enumerate(listed) if group.name == name]
+                upper = [n for n in mine if listed[n][1].name in above]
+                at = upper[-1] + 1 if upper else mine[0] if mine else len(listed)
+                listed.insert(at, (groups[name], tool, False))
         self._rows = []
         for group, tool, is_on in listed:
             said = badge(toolkit, group, tool) if is_on else Badge("off", "turned off here")
@@ -227,11 +233,13 @@ class ToolsPage:
                 name = self._pick.value[1]
                 (toolkit.deactivate if self._is_active(name) else toolkit.activate)(name)
             elif row.is_on:
+                mine = [each.tool.name for each in self._rows if each.group.name == row.group.name]
                 self._panel.switch_off(row.tool)
-                self._off[row.tool.name] = (row.tool, row.group.name)
+                above = frozenset(mine[: mine.index(row.tool.name)])
+                self._off[row.tool.name] = (row.tool, row.group.name, above)
             else:
-                self._off.pop(row.tool.name, None)
-                self._panel.switch_on(row.tool, row.group.name)
+                _, group_name, above = self._off.pop(row.tool.name)
+                self._panel.switch_on(row.tool, group_name, above)
         except Exception as fault:  # noqa: BLE001 - said to the person who pressed
             _set(self._note, f'<div class="nbtk-bad" role="alert">{visible(str(fault))}</div>')
         self._panel.refresh()

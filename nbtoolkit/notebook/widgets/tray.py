@@ -161,8 +161,9 @@ class Tray:
     def _label(self) -> str:
         """How many "these" are, and which are not among them where that could be mistaken."""
         left_out = [card for card in self.cards if card.safety and card.waits]
-        numbers = ", ".join(str(card.number) for card in left_out)
-        return f"these {len(self._these)}" + (f" (not {numbers})" if left_out else "")
+        *before, last = [f"{card.number}" for card in left_out] or [""]
+        numbers = f"{', '.join(before)} and {last}" if before else last
+        return f"these {len(self._these)}" + (f" (all but no. {numbers})" if left_out else "")
 
     def _names(self) -> str:
         names = [f"{card.number}: {visible_text(one_line(card.title.tool, 30))}" for card in self._these[:NAMED]]
