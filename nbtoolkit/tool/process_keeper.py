@@ -34,8 +34,9 @@ PATIENCE = 3.0
 # One that ends by itself meanwhile can't be signalled either.
 REFUSALS = 20
 # What the nursery and its keepers shrug off; a command has them as everybody does.
-IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-USUAL = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+# By name: this runs on Linux alone, and is imported everywhere.
+IGNORED = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+USUAL = (*IGNORED, *(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGCHLD") if hasattr(signal, name)))
 
 
 def descendants() -> list[int]:
