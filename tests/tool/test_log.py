@@ -11,7 +11,9 @@ from nbtoolkit.tool.log import CallLog, LogEntry
 
 
 def entry(log: CallLog, **tool_input: Any) -> LogEntry:
-    made = LogEntry(log.next_number(), "id", "write", "function", tool_input, Origin("script"), "2026-01-01T00:00:00")
+    made = LogEntry(
+        log.next_number(), "id", "write", "function", tool_input, Origin("script"), "2026-01-01T00:00:00+00:00"
+    )
     log.append(made)
     return made
 
