@@ -167,15 +167,30 @@ class CallLog:
         # Calls end in several threads.
         self._lock = threading.Lock()
         self._count = 0
-        #: How many calls it holds at most; may be changed.
-        self.maxlen = maxlen
-        #: How many bytes of arguments it holds at most, about; may be changed.
-        self.max_bytes = max_bytes
+        self._maxlen, self._max_bytes = _bound("maxlen", maxlen), _bound("max_bytes", max_bytes)
         #: The bytes that it holds, about.
         self.size = 0
         #: How many calls were let go, since they were the oldest of too many.
         self.dropped = 0
         self.journal: Journal | None = None
+
+    @property
+    def maxlen(self) -> int:
+        """How many calls it holds at most; may be changed."""
+        return self._maxlen
+
+    @maxlen.setter
+    def maxlen(self, number: int) -> None:
+        self._maxlen = _bound("maxlen", number)
+
+    @property
+    def max_bytes(self) -> int:
+        """How many bytes of arguments it holds at most, about; may be changed."""
+        return self._max_bytes
+
+    @max_bytes.setter
+    def max_bytes(self, number: int) -> None:
+        self._max_bytes = _bound("max_bytes", number)
 
     def next_number(self) -> int:
         """A number for a call that begins."""
@@ -193,18 +208,18 @@ class CallLog:
             if not again or not any(each is entry for each in entries):
                 entries.append(entry)
                 size = self.size + weight
-                if len(entries) > self.maxlen:
+                if len(entries) > self._maxlen:
                     size -= entries.popleft().weight
                     self.dropped += 1
                 self.size = size
-                if size > self.max_bytes or len(entries) > self.maxlen:
+                if size > self._max_bytes or len(entries) > self._maxlen:
                     self._let_go()
         if self.journal is not None:
             self.journal.ended(entry, again=again)
 
     def _let_go(self) -> None:
         entries = self._entries
-        while len(entries) > self.maxlen or (self.size > self.max_bytes and len(entries) > 1):
+        while len(entries) > self._maxlen or (self.size > self._max_bytes and len(entries) > 1):
             self.size -= entries.popleft().weight
             self.dropped += 1
 
@@ -275,6 +290,12 @@ class CallLog:
 
         hide = Redactor()
         return [hide.value(entry.to_dict()) for entry in self]
+
+
+def _bound(name: str, number: object) -> int:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise ValueError(f"the log's {name} must be a whole number, 0 or more, but is {number!r}")
+    return number
 
 
 _number = attrgetter("number")

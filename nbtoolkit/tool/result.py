@@ -23,6 +23,7 @@ from nbtoolkit.message import (
     new_id,
     now,
 )
+from nbtoolkit.unseen import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -234,7 +235,7 @@ class ToolResponse(BaseModel):
         if show is not None:
             show(self)
         else:
-            print(self.text)  # noqa: T201 - a response with no notebook behind it
+            print(visible_text(self.text))  # noqa: T201 - a response with no notebook behind it
 
 
 def _texts(content: list[TextBlock | DataBlock]) -> Iterator[str]:

@@ -75,6 +75,13 @@ class Toolkit(Catalogue):
         self._engines: dict[int, tuple[AgentState, PermissionEngine]] = {}
         super().__init__(tools, skills_or_loaders, mcps, tool_groups)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Here and not in a property: each call reads them.
+        expected = _EXPECTED.get(name)
+        if expected is not None and not expected[0](value):
+            raise TypeError(f"toolkit.{name} must be {expected[1]}, but is {value!r}")
+        super().__setattr__(name, value)
+
     def __repr__(self) -> str:
         return f"Toolkit({len(self._index)} tools in {len(self.tool_groups)} groups, {len(self.mcps)} MCP servers)"
 
@@ -283,6 +290,22 @@ class Toolkit(Catalogue):
         if self.tape is not None:
             return self.tape.remember(engine, approval, request)
         return engine.remember(approval, request)
+
+
+def _is_state(value: object) -> bool:
+    from nbtoolkit.state import AgentState
+
+    return isinstance(value, AgentState)
+
+
+# What people set on a toolkit: what it is checked by, and how that is said.
+_EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "state": (_is_state, "an AgentState, what one conversation has switched on and read"),
+    "approver": (
+        lambda value: value is None or callable(value),
+        "None or an approver, `async (request) -> Approval`",
+    ),
+}
 
 
 def _checked(given: C, *others: type) -> C:

@@ -56,3 +56,12 @@ def test_large_arguments_are_bounded_together_and_the_newest_call_is_kept() -> N
     assert [each.number for each in log] == [6]
     log.clear()
     assert (len(log), log.size) == (0, 0)
+
+
+@pytest.mark.parametrize("number", ["3", -1, 2.5, True, None])
+def test_a_bound_that_is_no_number_is_refused_at_once(number: Any) -> None:
+    log = CallLog()
+    for name in ("maxlen", "max_bytes"):
+        with pytest.raises(ValueError, match=rf"the log's {name} must be a whole number, 0 or more, but is "):
+            setattr(log, name, number)
+    assert log.maxlen > 0

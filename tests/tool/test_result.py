@@ -7,6 +7,8 @@ import copy
 import json
 import pickle
 
+import pytest
+
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState, URLSource
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
@@ -197,3 +199,8 @@ def test_content_that_was_set_between_two_chunks_holds() -> None:
     response.content = [TextBlock(text="c")]
     response.append_chunk(text("d"))
     assert response.text == "cd"
+
+
+def test_shown_without_a_notebook_what_can_not_be_seen_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    ToolResponse().append_chunk(ToolChunk.of("gnp.\u202eexe\x1b[2J"))._ipython_display_()
+    assert capsys.readouterr().out == "gnp.⟨U+202E⟩exe⟨U+001B⟩[2J\n"

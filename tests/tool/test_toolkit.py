@@ -18,6 +18,7 @@ from nbtoolkit.message import ToolResultState
 from nbtoolkit.permission.approval import Approval, ApprovalRequest
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.skill import Skill
+from nbtoolkit.state import AgentState
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.bash import Bash
 from nbtoolkit.tool.decorator import tool
@@ -504,3 +505,13 @@ def test_a_group_that_changes_its_description_changes_reset_tools() -> None:
     toolkit.group("more").description = "After."
     (schema,) = toolkit.get_tool_schemas_sync()
     assert schema["function"]["parameters"]["properties"]["more"]["description"] == "After."
+
+
+def test_what_is_no_state_and_no_approver_is_refused_where_it_is_set() -> None:
+    toolkit = Toolkit()
+    with pytest.raises(TypeError, match=r"toolkit.state must be an AgentState, .*, but is 5"):
+        toolkit.state = 5  # type: ignore[assignment]
+    with pytest.raises(TypeError, match=r"toolkit.approver must be None or an approver, .*, but is 'yes'"):
+        toolkit.approver = "yes"  # type: ignore[assignment]
+    toolkit.state = AgentState()
+    toolkit.approver = None
