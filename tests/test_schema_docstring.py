@@ -120,6 +120,7 @@ EPYDOC = """Do it.
         ),
         ("做。\n\n参数:\n    城市：名字\n", {"城市": "名字"}),
         ("Do it.\n\nArgs:\n    x (int): The x.\n:param y: The y.", {"x": "The x.", "y": "The y."}),
+        ("Args:\n        x: The x.\n        y: The y.\n    ", {"x": "The x.", "y": "The y."}),
     ],
 )
 def test_each_style_gives_every_parameter_its_text(text: str, parameters: dict[str, str]) -> None:

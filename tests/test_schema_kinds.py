@@ -25,10 +25,12 @@ from pydantic import (
     AfterValidator,
     AliasChoices,
     AnyUrl,
+    Base64Bytes,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    ImportString,
     RootModel,
     SecretStr,
     StringConstraints,
@@ -48,6 +50,21 @@ class Color(enum.Enum):
 class Level(enum.IntEnum):
     LOW = 1
     HIGH = 2
+
+
+class Alias(enum.IntEnum):
+    ONE = 1
+    UNO = 1
+    TWO = 2
+
+
+UserName = NewType("UserName", Annotated[str, Field(min_length=1)])
+
+
+@dataclasses.dataclass
+class Partly:
+    size: int = 1
+    area: int = dataclasses.field(init=False, default=0)
 
 
 class Options(BaseModel):
@@ -235,6 +252,15 @@ GOOD: list[tuple[Any, Any, Any]] = [
     (typing.Final[int], 3, 3),
     (dict[Color, int], {"red": 1}, {Color.RED: 1}),
     (dict[dt.date, int], {"2024-01-02": 1}, {dt.date(2024, 1, 2): 1}),
+    (dict[Level, int], {"2": 1}, {Level.HIGH: 1}),
+    (dict[Literal[1, "a"], int], {"1": 1, "a": 2}, {1: 1, "a": 2}),
+    (Alias, 1, Alias.ONE),
+    (Base64Bytes, "aGk=", b"hi"),
+    (bytes | str, "abcd", "abcd"),
+    (typing.AnyStr, "abcd", "abcd"),
+    (bytearray | None, "aGk=", bytearray(b"hi")),
+    (UserName, "u", "u"),
+    (Partly, {"size": 2}, Partly(2)),
     (collections.deque, [1], collections.deque([1])),
     (complex, "1+2j", 1 + 2j),
 ]
@@ -570,6 +596,43 @@ def test_many_secrets_keep_nothing_else_from_being_written_as_it_is_got() -> Non
     seen = Signature(with_hint(list[Stripping])).validate({"x": [*sent, {"text": " e ", "number": math.nan}]}).json["x"]
     assert [item["text"] for item in seen] == [*map(str, range(300)), "e"]
     assert {item.get("secret") for item in seen} == {" s ", None}
+
+
+def test_a_member_of_two_names_is_one_choice_and_keys_are_texts() -> None:
+    def tool(number: Alias, table: dict[Level, int]) -> None: ...
+
+    schema = Signature(tool).input_schema
+    assert schema["$defs"]["Alias"]["enum"] == [1, 2]
+    assert schema["properties"]["table"]["propertyNames"] == {"enum": ["1", "2"]}
+    with pytest.raises(ToolArgumentsError, match='table: wrong key "3"'):
+        Signature(tool).validate({"number": 1, "table": {"3": 1}})
+
+
+def test_a_field_that_nobody_can_give_is_neither_told_nor_filled_in() -> None:
+    def tool(part: Partly) -> None: ...
+
+    signature = Signature(tool)
+    assert list(signature.input_schema["$defs"]["Partly"]["properties"]) == ["size"]
+    arguments = signature.validate({"part": {}})
+    assert arguments.json == {"part": {"size": 1}}
+    # What is shown to a person can be sent again.
+    assert signature.validate(arguments.json).json == arguments.json
+    with pytest.raises(ToolArgumentsError, match=r"part\.area: unexpected, expected only 'size'"):
+        signature.validate({"part": {"area": 1}})
+
+
+@pytest.mark.parametrize(
+    ("hint", "sent"),
+    [(ImportString, "math.pi"), (Base64Bytes, "aGk="), (ImportString | None, "math.pi")],
+    ids=["an import", "base64", "an import or none"],
+)
+def test_what_is_shown_is_of_a_type_that_the_schema_has(hint: Any, sent: str) -> None:
+    def tool(x: Any) -> None: ...
+
+    tool.__annotations__["x"] = hint
+    arguments = Signature(tool).validate({"x": sent})
+    assert arguments.json == {"x": sent}
+    assert arguments.mended == ()
 
 
 def test_an_argument_in_a_language_of_its_own_and_an_iterator_stay_as_they_were_sent() -> None:

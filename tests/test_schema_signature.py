@@ -387,6 +387,81 @@ def opened(name: str) -> Connection:
     return made
 
 
+@pytest.mark.parametrize("hint", [[int], {"a": int}, (int, str), 5], ids=repr)
+def test_a_value_in_the_place_of_a_type_is_refused_with_the_parameters_name(hint: Any) -> None:
+    def tool(shape: Any) -> None: ...
+
+    tool.__annotations__["shape"] = hint
+    with pytest.raises(DeveloperOrientedException, match=rf"the parameter 'shape': {re.escape(repr(hint))} is no type"):
+        Signature(tool)
+
+
+def test_what_a_decorator_takes_may_be_anything() -> None:
+    parameters: Any = typing.ParamSpec("parameters")  # type: ignore[misc]
+
+    def tool(*args: Any, **kwargs: Any) -> Any:
+        return args, kwargs
+
+    tool.__annotations__.update(args=parameters.args, kwargs=parameters.kwargs)
+    assert call(tool, {"args": [1], "b": "c"}) == ((1,), {"b": "c"})
+
+
+def test_a_function_that_is_chosen_by_its_first_argument_gets_it_by_position() -> None:
+    @functools.singledispatch
+    def tool(x: int | str, y: int = 2) -> Any:
+        return "any", x, y
+
+    @tool.register
+    def _(x: str, y: int = 2) -> Any:
+        return "text", x, y
+
+    assert call(tool, {"x": 1}) == ("any", 1, 2)
+    assert call(tool, {"x": "a", "y": 3}) == ("text", "a", 3)
+    assert call(functools.partial(tool, y=5), {"x": "a"}) == ("text", "a", 5)
+
+    class Of:
+        @functools.singledispatchmethod
+        def method(self, x: int | str) -> Any:
+            return "any", x
+
+        @method.register
+        def _(self, x: str) -> Any:
+            return "text", x
+
+    assert call(Of().method, {"x": 1}) == ("any", 1)
+    assert call(Of().method, {"x": "a"}) == ("text", "a")
+
+
+class Outer:
+    Numbers = list[int]
+
+    class Inner(BaseModel):
+        """A class of the class."""
+
+        size: int
+
+    @staticmethod
+    def still(self: int, cls: str) -> Any:  # noqa: PLW0211 - that is what is tested
+        return self, cls
+
+    def method(self, numbers: Numbers, inner: Inner) -> Any:
+        return numbers, inner
+
+    def list(self) -> None: ...
+
+
+def test_a_static_method_may_call_its_parameters_self_and_cls() -> None:
+    assert call(Outer.still, {"self": 1, "cls": "a"}) == (1, "a")
+    with pytest.raises(DeveloperOrientedException, match="method without its object"):
+        Signature(Outer.method)
+
+
+@pytest.mark.parametrize("tool", [Outer().method, functools.partial(Outer().method)], ids=["method", "partial"])
+def test_hints_find_what_stands_in_the_class_of_the_method(tool: Any) -> None:
+    numbers, inner = call(tool, {"numbers": ["1"], "inner": {"size": 2}})
+    assert (numbers, inner) == ([1], Outer.Inner(size=2))
+
+
 def test_a_class_whose_hint_says_how_json_becomes_one_needs_no_notebook() -> None:
     def tool(
         connection: typing.Annotated[Connection, PlainValidator(opened), WithJsonSchema({"type": "string"})],

@@ -9,6 +9,7 @@ import time
 from typing import Annotated, Any, Literal
 
 import pytest
+import typing_extensions as te
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from nbtoolkit.exception import ToolArgumentsError, ToolJSONDecodeError
@@ -303,6 +304,18 @@ def test_only_what_is_wrong_is_told_when_something_else_could_be_read(other: Any
     with pytest.raises(ToolArgumentsError) as caught:
         Signature(use).validate({"when": "2024-01-02", "number": other})
     assert [fault.partition(":")[0] for fault in caught.value.faults] == ["number"]
+
+
+Nested = te.TypeAliasType("Nested", "int | list[Nested]")
+
+
+def test_one_list_of_one_is_meant_and_not_one_in_another() -> None:
+    def tool(x: Nested) -> None: ...
+
+    with pytest.raises(ToolArgumentsError) as refused:
+        Signature(tool).validate({"x": "many"})
+    assert str(refused.value).count("\n- ") == 1
+    assert '- x: got "many", expected integer or array' in str(refused.value)
 
 
 def test_null_where_null_is_meant_stays() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 import typing
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
+import typing_extensions as te
 
 from nbtoolkit.exception import DeveloperOrientedException, ToolArgumentsError
 from nbtoolkit.schema import Signature, get_variable_resolver, set_variable_resolver
@@ -119,6 +123,51 @@ def test_classes_of_one_name_are_told_apart(notebook: Notebook) -> None:
     notebook.variables["again"] = type("Frame", (), {"__module__": __name__})()
     text = refusal(Signature(tool), {"frame": "again"})
     assert f"its class {__name__}.Frame was defined anew after the tool was made: make the tool anew" in text
+
+
+T = typing.TypeVar("T", bound=Frame)
+Table = typing.NewType("Table", Frame)
+Frames = te.TypeAliasType("Frames", list[Frame])
+
+
+class Of(typing.Generic[T]):
+    """Holds something that JSON can't carry, as an array does of numpy's numbers."""
+
+
+@pytest.mark.parametrize(
+    ("hint", "said"),
+    [(T, "a Frame"), (Table, "a Frame"), (Of[Frame], "an Of[Frame]"), (np.ndarray, "a ndarray")],
+    ids=str,
+)
+def test_a_name_for_a_class_means_the_class(notebook: Notebook, hint: Any, said: str) -> None:
+    def tool(x: Any) -> None: ...
+
+    tool.__annotations__["x"] = hint
+    signature = Signature(tool)
+    assert (
+        signature.input_schema["properties"]["x"]["description"] == f"Name of a variable in the notebook holding {said}"
+    )
+    with pytest.raises(ToolArgumentsError, match=re.escape(f"it holds an int, not {said}")):
+        signature.validate({"x": "number"})
+
+
+def test_an_array_of_numbers_is_told_the_same_way_in_every_kernel(notebook: Notebook) -> None:
+    def tool(x: npt.NDArray[np.float64]) -> None: ...
+
+    notebook.variables["array"] = np.zeros(3)
+    signature = Signature(tool)
+    (told,) = signature.input_schema["properties"].values()
+    assert told["description"].startswith("Name of a variable in the notebook holding a ndarray[")
+    assert " object at 0x" not in str(told)
+    assert signature.validate({"x": "array"}).bind()[1]["x"] is notebook.variables["array"]
+    with pytest.raises(ToolArgumentsError, match="it holds an int, not a ndarray"):
+        signature.validate({"x": "number"})
+
+
+def test_an_alias_of_a_list_of_frames_takes_a_list_of_names(notebook: Notebook) -> None:
+    def tool(x: Frames) -> None: ...
+
+    assert Signature(tool).validate({"x": ["frame"]}).bind()[1]["x"] == [notebook.frame]
 
 
 def test_that_no_variable_fits_is_said(notebook: Notebook) -> None:
