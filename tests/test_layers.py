@@ -34,6 +34,7 @@ LAYERS: list[set[str]] = [
         "tool.globbing",
         "tool.engine",
         "tool.engine_matcher",
+        "tool.engine_talk",
         "tool.engine_ripgrep",
         "tool.engine_python",
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -12,10 +13,23 @@ if TYPE_CHECKING:
 
     from nbtoolkit.permission.sensitive import Places
 
-__all__ = ["LINE_BREAK", "LONGEST", "Engine", "Found", "Mode", "Query", "Stopper", "base_glob", "no_expression"]
+__all__ = [
+    "BINARY",
+    "LINE_BREAK",
+    "LONGEST",
+    "Engine",
+    "Found",
+    "Mode",
+    "Query",
+    "Stopper",
+    "base_glob",
+    "no_expression",
+]
 
 # Seconds that a search may take.
 LONGEST = 120.0
+# Of a file that was named; others that are binary are left out.
+BINARY = "{} holds binary data: matching lines in it aren't shown"
 LINE_BREAK = "the pattern holds a line break, which no line holds. Set multiline to true."
 
 Mode = Literal["files_with_matches", "content", "count"]
@@ -32,11 +46,17 @@ class Stopper:
         self.skipped: list[str] | None = None
         """The sensitive files that were come upon, where ``telling`` was set and nothing hid any."""
         self.telling = False
+        self.remarks: list[str] = []
+        """What is to be said beside the answer: what wasn't looked at, and why."""
+        self.no_memory = False
+        """Whether the search ended for want of memory."""
+        self._until = time.monotonic() + LONGEST
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def watch(self, process: subprocess.Popen[bytes], seconds: float = LONGEST) -> threading.Timer:
+    def watch(self, process: subprocess.Popen[bytes], seconds: float | None = None) -> threading.Timer:
         """End this process when told to stop, or when the timer that is given runs out; whoever is done cancels that."""
+        seconds = LONGEST if seconds is None else seconds
         with self._lock:
             self._process = process
             if self.stopped:
@@ -50,6 +70,12 @@ class Stopper:
         timer.daemon = True
         timer.start()
         return timer
+
+    def over(self) -> bool:
+        """Whether a search without a process is to end: it was told to stop, or its time is over."""
+        if self.ended is None and time.monotonic() > self._until:
+            self.ended = f"it had run for {LONGEST:g} s"
+        return self.stopped or self.ended is not None
 
     def stop(self) -> None:
         """End the search."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nbtoolkit.tool import disk
-from nbtoolkit.tool.engine import LINE_BREAK, base_glob, no_expression
+from nbtoolkit.tool.engine import BINARY, LINE_BREAK, base_glob, no_expression
 from nbtoolkit.tool.engine_matcher import Wanted, matches, pack, unpack
-from nbtoolkit.tool.faults import FileFault
+from nbtoolkit.tool.faults import FileFault, shown
 from nbtoolkit.tool.globbing import IgnoreFile, glob_expression, ignored, name_filter
 
 if TYPE_CHECKING:
@@ -95,13 +95,33 @@ class PythonEngine:
                 # A file that is named is searched whatever else is asked of names.
                 if query.only is None and not all(each(name) for each in fits):
                     continue
-                text = _text(os.path.join(query.root, name), alone=query.only is not None)  # noqa: PTH118
-                lines = [] if text is None else matched(text)
-                if lines is None or stopper.stopped or stopper.ended is not None:
+                text = self._text(query, name, stopper)
+                lines = [] if text is None else matched(text.replace("\0", "\n"))
+                if lines is None or stopper.over():
                     break
+                if lines and query.mode == "content" and text is not None and "\0" in text:
+                    stopper.remarks.append(BINARY.format(shown(os.path.join(query.root, name))))  # noqa: PTH118
+                    lines = []
                 if lines:
                     found.append((name, lines))
         return found
+
+    def _text(self, query: Query, name: str, stopper: Stopper) -> str | None:
+        """A file's text; None for one that isn't searched, which is said where anybody may think otherwise."""
+        path = os.path.join(query.root, name)  # noqa: PTH118
+        data = _data(path, alone=query.only is not None)
+        if data is None:
+            return None
+        if len(data) > LARGEST_FILE:
+            stopper.remarks.append(
+                f"not searched, as larger than {LARGEST_FILE // 2**20} MB: {shown(path)}. Install ripgrep, or use Bash"
+            )
+            return None
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return data.decode("utf-16", "replace")
+        if b"\x00" in data and query.only is None:
+            return None
+        return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
 
     def skipped(self, query: Query, stopper: Stopper) -> list[str]:
         """Those that a walk comes upon."""
@@ -177,7 +197,7 @@ def _below(
         return
     rules = [*rules, *_ignore_file(folder)]
     for entry in entries:
-        if stopper.stopped:
+        if stopper.over():
             return
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
@@ -200,22 +220,19 @@ def _below(
             yield prefix + entry.name
 
 
-def _text(path: str, *, alone: bool) -> str | None:
-    """A file's text; None for what is binary, too large or, unless it is looked for ``alone``, gone."""
+def _data(path: str, *, alone: bool) -> bytes | None:
+    """A file's content up to a byte more than is searched; None for one that is gone, unless it is looked for ``alone``."""
     try:
         with disk.opened(path, "searched") as file:
-            data = b""
-            while len(data) <= LARGEST_FILE and (piece := file.read(LARGEST_FILE + 1 - len(data))):
-                data += piece
+            pieces, room = [], LARGEST_FILE + 1
+            while room > 0 and (piece := file.read(room)):
+                pieces.append(piece)
+                room -= len(piece)
+            return b"".join(pieces)
     except (OSError, FileFault):
         if alone:
             raise
         return None
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
-    if len(data) > LARGEST_FILE or b"\x00" in data:
-        return None
-    return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
 
 
 @contextlib.contextmanager

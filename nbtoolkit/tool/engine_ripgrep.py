@@ -8,13 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
 from nbtoolkit.tool import disk
-from nbtoolkit.tool.engine import LINE_BREAK, base_glob, no_expression
-from nbtoolkit.tool.faults import FileFault, of_system
+from nbtoolkit.tool.engine import BINARY, LINE_BREAK, base_glob, no_expression
+from nbtoolkit.tool.engine_talk import Talk
+from nbtoolkit.tool.faults import FileFault, of_system, shown
 from nbtoolkit.tool.globbing import alternatives, glob_expression, name_filter
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RipgrepEngine", "engine", "ripgrep"]
 
+# A file of more bytes isn't held in memory as a whole, as an expression over several lines wants it; nor are longer lines,
+# where they take more memory than a search may.
+LARGEST_WHOLE = 64 * 1024 * 1024
+MOST_MEMORY = 1 << 30
 # More output than this is nothing that anybody reads; the search ends there. Names, and lines, which take more to hold.
 LARGEST_OUTPUT = 64 * 1024 * 1024
 LARGEST_CONTENT = 16 * 1024 * 1024
@@ -104,7 +108,7 @@ class RipgrepEngine:
         if query.ignore_case:
             arguments.append("--ignore-case")
         if query.multiline:
-            arguments += ["--multiline", "--multiline-dotall"]
+            arguments += ["--multiline", "--multiline-dotall", *_SMALLER]
         if query.type:
             arguments.append(f"--type={query.type}")
         if query.mode == "files_with_matches":
@@ -117,15 +121,29 @@ class RipgrepEngine:
         else:
             arguments += ["--with-filename", "--line-number" if query.numbers else "--no-line-number"]
             arguments += [f"--before-context={query.before}", f"--after-context={query.after}"]
-        arguments += ["--regexp", query.pattern, "--"]
-        if query.only is not None:
-            with disk.opened(os.path.join(query.root, query.only), "searched") as file:  # noqa: PTH118
-                return _by_file(self._run([*arguments, "-"], query, stopper, file), query)
-        found = _by_file(self._run([*arguments, "./"], query, stopper), query)
+        found = self._found([*arguments, "--regexp", query.pattern, "--"], query, stopper)
         if query.glob and (query.type or _wanted(query) is None):
             fits = name_filter(query.glob)
             found = [each for each in found if fits(each[0])]
         return found
+
+    def _found(self, arguments: list[str], query: Query, stopper: Stopper) -> Found:
+        """What it finds: once more without the large files, where one of them takes too much memory."""
+        if query.only is not None:
+            with disk.opened(path := os.path.join(query.root, query.only), "searched") as file:  # noqa: PTH118
+                if query.multiline and os.fstat(file.fileno()).st_size > LARGEST_WHOLE:
+                    raise FileFault(f"{shown(path)} {_TOO_LARGE}. Set multiline to false, or use Bash.")
+                output = self._run([*arguments, "-"], query, stopper, file)
+                if stopper.no_memory:
+                    raise FileFault(f"{shown(path)} has lines that are too long to be held in memory. Use Bash.")
+                if _BINARY_MATCH.search(output):
+                    stopper.remarks.append(BINARY.format(shown(path)))
+                return _by_file(output, query)
+        output = self._run([*arguments, "./"], query, stopper)
+        if stopper.no_memory and not query.multiline:
+            stopper.no_memory = False
+            output = self._run([arguments[0], *_SMALLER, *arguments[1:], "./"], query, stopper)
+        return _by_file(output, query)
 
     def _common(self, query: Query) -> list[str]:
         """Settings that make every ripgrep answer alike, and leave out what is sensitive."""
@@ -151,7 +169,8 @@ class RipgrepEngine:
         self, arguments: list[str], query: Query, stopper: Stopper, file: IO[bytes] | None = None
     ) -> Iterator[bytes]:
         """The program's output as it comes; what it has to say beside it is looked at when it has ended."""
-        if stopper.telling:
+        smaller = _SMALLER[0] in arguments
+        if stopper.telling or (smaller and _traces(self._program)):
             arguments.insert(1, "--debug")
         env = {key: value for key, value in os.environ.items() if key != "RIPGREP_CONFIG_PATH"}
         try:
@@ -167,8 +186,9 @@ class RipgrepEngine:
                 )
         except OSError as fault:
             raise of_system(query.root, "searched", fault) from None
+        _restrain(process.pid)
         timer = stopper.watch(process)
-        talk = _Talk(process, LARGEST_TRACE if stopper.telling else LARGEST_TALK)
+        talk = Talk(process, LARGEST_TRACE if stopper.telling or smaller else LARGEST_TALK)
         size = 0
         most = LARGEST_CONTENT if query.pattern and query.mode == "content" else LARGEST_OUTPUT
         try:
@@ -191,59 +211,28 @@ class RipgrepEngine:
                 process.stdout.close()
         if stopper.telling and not stopper.stopped and stopper.ended is None and talk.whole:
             stopper.skipped = talk.passed_over(query)
+        stopper.no_memory = talk.no_memory()
+        if smaller and query.only is None and (names := talk.too_large()):
+            more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+            stopper.remarks.append(f"not searched, as too large to be held in memory: {', '.join(names[:5])}{more}")
         said = talk.complaint()
         if code == 2 and not size and said:
             raise FileFault(_fault(said, query))
 
 
-class _Talk(threading.Thread):
-    """What the program writes on stderr, read to its end so that it never waits, kept up to a bound."""
-
-    def __init__(self, process: subprocess.Popen[bytes], most: int) -> None:
-        super().__init__(daemon=True, name="nbtoolkit-search")
-        self._pipe = process.stderr
-        self._most = most
-        self._kept: list[bytes] = []
-        self.whole = True
-        self.start()
-
-    def run(self) -> None:
-        """Read."""
-        assert self._pipe is not None
-        size = 0
-        with self._pipe as pipe:
-            while piece := os.read(pipe.fileno(), READ_SIZE):
-                size += len(piece)
-                if size <= self._most:
-                    self._kept.append(piece)
-                else:
-                    self.whole = False
-
-    def complaint(self) -> str:
-        """What it had to say to a person."""
-        lines = b"".join(self._kept).decode("utf-8", "replace").splitlines()
-        return "\n".join(line for line in lines if not line.startswith("rg: DEBUG|")).strip()
-
-    def passed_over(self, query: Query) -> list[str] | None:
-        """The sensitive ones among the paths that it passed over; None where a file's name reads like a line of the trace."""
-        found: dict[str, None] = {}
-        for match in _PASSED_OVER.finditer(b"".join(self._kept)):
-            name = match[1].decode("utf-8", "surrogateescape")
-            if not os.path.lexists(f"{query.root}/{name}"):
-                return None
-            if (
-                match[2] == b"Override"
-                and name.rpartition("/")[2] != ".git"
-                and query.places.skips(f"{query.root}/{name}")
-            ):
-                found[query.places.skipped_part(query.root, name)] = None
-        return list(found)
+# Takes a line of its own in content mode, where others have a name before them.
+_BINARY_MATCH = re.compile(rb"^[^\0\n]*binary file matches \(found ", re.MULTILINE)
+_SMALLER = [f"--max-filesize={LARGEST_WHOLE}"]
+_TOO_LARGE = f"is larger than {LARGEST_WHOLE // 2**20} MB, so it isn't searched for matches over several lines"
 
 
-# A line of its trace: a path that was left out, and by what; an override is a glob of ours.
-_PASSED_OVER = re.compile(
-    rb"^rg: DEBUG\|ignore::walk\|[^|\n]*: ignoring (?:\./)?(.+?): Ignore\(IgnoreMatch\((\w+)", re.MULTILINE | re.DOTALL
-)
+def _restrain(pid: int) -> None:
+    """Bound the memory of a process, where the system can from outside, and let it leave nothing where it dies of that."""
+    with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):
+        import resource
+
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        resource.prlimit(pid, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
 
 
 _LETTERS = re.compile(r"[^*?\[\]{}\\]*\Z")

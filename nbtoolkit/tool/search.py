@@ -140,7 +140,12 @@ def _note(names: Sequence[str]) -> str:
 
 
 def _ended(stopper: Stopper) -> str:
-    return f"[the search ended early, when {stopper.ended}: narrow it] " if stopper.ended else ""
+    remarks = [f"[{_visible(each)}] " for each in stopper.remarks[:5]]
+    if len(stopper.remarks) > 5:
+        remarks.append(f"[{len(stopper.remarks) - 5:,} more files like these] ")
+    if stopper.ended:
+        remarks.append(f"[the search ended early, when {stopper.ended}: narrow it] ")
+    return "".join(remarks)
 
 
 def _visible(name: str) -> str:
@@ -387,7 +392,7 @@ def _answer(lines: list[str], limit: int, note: str, count: int, what: str, valu
     if not lines:
         shown.append("No matches.")
     if note:
-        shown.append(note)
+        shown.append(note.strip())
     chunk = ToolChunk.of("\n".join(shown), ToolResultState.SUCCESS)
     chunk.metadata["count"] = count
     return chunk if value is None else chunk.with_value(value)

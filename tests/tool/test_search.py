@@ -454,6 +454,88 @@ def test_a_search_that_has_much_to_complain_of_comes_to_its_end(
     assert lines(Glob(), pattern="**/*.py", path=str(tmp_path)) == [f"{tmp_path}/a.py"]
 
 
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of more than a thousand bytes is a large one."""
+    from nbtoolkit.tool import engine_python, engine_ripgrep
+
+    monkeypatch.setattr(engine_ripgrep, "LARGEST_WHOLE", 1000)
+    monkeypatch.setattr(engine_ripgrep, "_SMALLER", ["--max-filesize=1000"])
+    monkeypatch.setattr(engine_python, "LARGEST_FILE", 1000)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_large_file_isnt_searched_over_several_lines_and_is_named(tree: Path, engine: str) -> None:
+    (tree / "src/large\nname").write_text("class\n" * 1000)
+    for root, name in ((None, "src/large\\nname"), ("src", "large\\nname")):
+        found = lines(Grep(), pattern="class C:\n    x|class\nclass", multiline=True, path=root)
+        assert found == ["src/c.py"], found
+        note = run(Grep(), pattern="class\nclass", multiline=True, path=root).content[0]
+        assert isinstance(note, TextBlock)
+        assert "[not searched, as " in note.text
+        assert name in note.text
+    alone = run(Grep(), pattern="class\nclass", multiline=True, path="src/large\nname")
+    assert isinstance(alone.content[0], TextBlock)
+    assert (alone.state is ToolResultState.ERROR) == (engine == "ripgrep")
+    assert "larger than" in alone.content[0].text
+
+
+@pytest.mark.usefixtures("small")
+def test_where_a_line_takes_more_memory_than_a_search_may_the_rest_is_searched(
+    tree: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "python":
+        pytest.skip("the stand-in searches no large files")
+    # Dies as ripgrep does when it is given no more memory.
+    program = tree / "rg"
+    program.write_text(
+        "#!/bin/bash\nif [[ $* == *--max-filesize* || $* == --version ]]; then exec " + str(ripgrep()) + ' "$@"; fi\n'
+        "echo 'memory allocation of 1289945088 bytes failed' >&2\nkill -ABRT $$\n"
+    )
+    program.chmod(0o755)
+    chosen = RipgrepEngine(str(program))
+    monkeypatch.setattr(search, "engine", lambda: chosen)
+    (tree / "src/long").write_text("class " * 1000)
+    found = run(Grep(), pattern="^class [A-D]", path="src", output_mode="count").content[0]
+    assert isinstance(found, TextBlock)
+    assert found.text == "src/c.py:2\n[not searched, as too large to be held in memory: long]"
+    alone = run(Grep(), pattern="^nothing", path="src/long")
+    assert alone.state is ToolResultState.ERROR
+    assert isinstance(alone.content[0], TextBlock)
+    assert "lines that are too long to be held in memory" in alone.content[0].text
+
+
+@pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="memory can't be bounded from outside here")
+def test_a_search_may_take_so_much_memory_and_leaves_nothing_where_it_dies_of_that() -> None:
+    import subprocess
+
+    from nbtoolkit.tool import engine_ripgrep
+
+    with subprocess.Popen(["sleep", "100"]) as process:
+        engine_ripgrep._restrain(process.pid)
+        limits = Path(f"/proc/{process.pid}/limits").read_text().splitlines()
+        process.kill()
+    found = {line[:26].strip(): line[26:].split()[0] for line in limits}
+    assert found["Max core file size"] == "0"
+    assert found["Max data size"] == str(engine_ripgrep.MOST_MEMORY)
+
+
+@pytest.mark.parametrize("mode", ["content", "files_with_matches", "count"])
+def test_a_binary_file_that_is_named_is_said_to_be_one(tree: Path, mode: str) -> None:
+    block = run(Grep(), pattern="class", path="binary", output_mode=mode).content[0]
+    assert isinstance(block, TextBlock)
+    first = {"content": "No matches.", "files_with_matches": "binary", "count": "binary:1"}[mode]
+    assert block.text.splitlines()[0] == first
+    assert ("holds binary data" in block.text) == (mode == "content")
+
+
+def test_a_walk_that_takes_too_long_ends_and_says_so(tree: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine == "ripgrep":
+        pytest.skip("its process is ended")
+    monkeypatch.setattr("nbtoolkit.tool.engine.LONGEST", -1.0)
+    assert lines(Glob(), pattern="**/*.py")[-1].startswith("[the search ended early, when it had run for")
+
+
 def test_an_expression_that_runs_away_is_ended_and_the_rest_goes_on(
     tree: Path, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
