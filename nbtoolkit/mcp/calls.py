@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     import mcp_types
 
+    from nbtoolkit.mcp.meaning import Meaning
+
 __all__ = ["Calls", "Heard"]
 
 logger = logging.getLogger("nbtoolkit.mcp")
@@ -42,7 +44,9 @@ class _Call:
 class Calls:
     """The calls under way of one process; ``write`` sends one line."""
 
-    def __init__(self, write: Callable[[bytes], Awaitable[None]], write_now: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, write: Callable[[bytes], Awaitable[None]], write_now: Callable[[bytes], None], meaning: Meaning
+    ) -> None:
         from mcp import MCPError
         from mcp_types import CallToolResult, ErrorData
         from mcp_types.methods import parse_server_result
@@ -50,6 +54,7 @@ class Calls:
 
         self._write = write
         self._write_now = write_now
+        self._meaning = meaning
         self._numbers = itertools.count(FIRST_NUMBER)
         self._closed = False
         self._read, self._dump, self._parse = from_json, to_json, parse_server_result
@@ -86,9 +91,13 @@ class Calls:
             del self.pending[number]
         if not _LATER.isdisjoint(raw):
             raw = {key: value for key, value in raw.items() if key not in _LATER}
-        result = self._parse("tools/call", version, raw)
+        result = self._parse("tools/call", version, self._meaning.of(raw))
         assert isinstance(result, self._result)
         return result
+
+    def waiting(self) -> set[int]:
+        """The ids of the calls that have no answer yet."""
+        return {number for number, call in self.pending.items() if not call.answer.done()}
 
     def _cancel(self, number: int) -> None:
         params = {"requestId": number, "reason": "caller cancelled"}

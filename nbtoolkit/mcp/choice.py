@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["is_shown", "unknown_names"]
+__all__ = ["is_shown", "list_faults", "unknown_names"]
 
 # A message names so many of a server's tools where none is like what was asked for.
 NAMED = 8
+# And tells of so many that are amiss.
+SHOWN = 5
 
 
 def is_shown(name: str, ours: str, enabled: Sequence[str] | None, disabled: Sequence[str] | None) -> bool:
@@ -41,3 +43,14 @@ def _nearest(name: str, names: Mapping[str, str]) -> str:
         return f", did you mean {' or '.join(dict.fromkeys(repr(folded[each]) for each in near))}?"
     listed = ", ".join(map(repr, list(names)[:NAMED])) or "none"
     return f", there is {listed}{', …' if len(names) > NAMED else ''}"
+
+
+def list_faults(server: str, amiss: Sequence[str], unknown: str) -> str:
+    """What to warn of where a list of tools is told: what is wrong with it, and with what was chosen of it."""
+    parts = []
+    if amiss:
+        more = f"; and {len(amiss) - SHOWN} more, see its log" if len(amiss) > SHOWN else ""
+        parts.append(f"The MCP server {server!r} lists tools amiss: {'; '.join(amiss[:SHOWN])}{more}.")
+    if unknown:
+        parts.append(f"{unknown} See enable_tools and disable_tools.")
+    return " ".join(parts)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from nbtoolkit.exception import ToolkitWarning
 from nbtoolkit.mcp import nested, taping
-from nbtoolkit.mcp.choice import is_shown, unknown_names
+from nbtoolkit.mcp.choice import is_shown, list_faults, unknown_names
 from nbtoolkit.mcp.config import HttpMCPConfig, MCPConfig, StdioMCPConfig
 from nbtoolkit.mcp.http import check_headers
 from nbtoolkit.mcp.interaction import ElicitationHandler, Interaction, SamplingHandler
@@ -56,7 +56,7 @@ class _Live:
         self.listed: list[MCPTool] | None = None
         self.by_name: dict[str, MCPTool] = {}
         self.edition = -1
-        # What the choice of tools names that the server doesn't have, as it was last told.
+        # What is wrong with the list of tools or with the choice of them, as it was last told.
         self.fault = ""
         self.changes: list[DefinitionChange] = []
 
@@ -222,10 +222,10 @@ class MCPClient(Offers, BaseModel):
 
             definitions = await (tools() if tape is None else tape.tools(self, tools))
             self._take(definitions, edition)
-            if (fault := self._unknown()) != live.fault:
+            if (fault := list_faults(self.name, connection.amiss, self._unknown())) != live.fault:
                 live.fault = fault
                 if fault:
-                    warnings.warn(f"{fault} See enable_tools and disable_tools.", ToolkitWarning, stacklevel=2)
+                    warnings.warn(fault, ToolkitWarning, stacklevel=2)
         return list(live.listed or ())
 
     def known_tool(self, name: str) -> MCPTool | None:

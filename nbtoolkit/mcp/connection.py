@@ -61,6 +61,7 @@ class Connection:
         # Whether the user wants it open; a session may have died nonetheless.
         self.wanted = False
         self.definitions: list[mcp_types.Tool] | None = None
+        self.amiss: list[str] = []
         # Counts the lists that were taken; whoever keeps something made of one compares it.
         self.edition = 0
         self._indexed: tuple[list[mcp_types.Tool] | None, dict[str, mcp_types.Tool]] = (None, {})
@@ -165,9 +166,9 @@ class Connection:
                 edition, listings = self.edition, listings + 1
                 if session is None:
                     async with self.use() as own:
-                        found = await self.request(own, own.list_tools())
+                        found, self.amiss = await self.request(own, own.list_tools()), own.amiss
                 else:
-                    found = await session.list_tools()
+                    found, self.amiss = await session.list_tools(), session.amiss
                 if edition == self.edition or not self.stateful:
                     self.definitions = found
                 elif session is not None or listings == LISTINGS:

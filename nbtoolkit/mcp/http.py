@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nbtoolkit.mcp.meaning import Meaning, Understood
+
 if TYPE_CHECKING:
     import ssl
 
@@ -127,9 +129,14 @@ def _client(headers: Headers, answers: Answers, timeout: float | None, auth: htt
 
 @asynccontextmanager
 async def http_streams(
-    config: HttpMCPConfig, carried: Headers, answers: Answers, auth: httpx2.Auth | None = None
+    config: HttpMCPConfig,
+    carried: Headers,
+    answers: Answers,
+    auth: httpx2.Auth | None = None,
+    meaning: Meaning | None = None,
 ) -> AsyncIterator[Any]:
     """The SDK's transport for the URL, over a client that carries our headers."""
+    meaning = meaning or Meaning()
     if config.transport == "sse":
         from mcp.client.sse import sse_client
 
@@ -138,13 +145,13 @@ async def http_streams(
         def factory(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:  # noqa: ARG001
             return _client(carried, answers, config.timeout, given)
 
-        async with sse_client(config.url, httpx_client_factory=factory) as streams:
-            yield streams
+        async with sse_client(config.url, httpx_client_factory=factory) as (incoming, outgoing):
+            yield Understood(incoming, meaning), outgoing
         return
     from mcp.client.streamable_http import streamable_http_client
 
     async with (
         _client(carried, answers, config.timeout, auth) as client,
-        streamable_http_client(config.url, http_client=client, max_sse_event_size=None) as streams,
+        streamable_http_client(config.url, http_client=client, max_sse_event_size=None) as (incoming, outgoing),
     ):
-        yield streams
+        yield Understood(incoming, meaning), outgoing

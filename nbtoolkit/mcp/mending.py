@@ -34,6 +34,9 @@ def mended(line: bytes | str, fault: ValueError) -> dict[str, Any] | None:
             message = json.loads(_SURROGATE.sub("\ufffd", dumped))
             if "method" in message or type(message.get("result")) is dict:
                 return dict(message)
+        if type(message) is dict and type(number := message.get("id")) is float and number.is_integer():
+            # 1 and 1.0 are one number in JSON, and in some languages.
+            return {**message, "id": int(number)}
         number = message.get("id") if type(message) is dict and "method" not in message else None
     except (ValueError, RecursionError):
         found = _FIRST.match(text) or _LAST.search(text[-_END:])

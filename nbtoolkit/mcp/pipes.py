@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
+from nbtoolkit.mcp.lines import Lines
 from nbtoolkit.mcp.mending import mended
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ logger = logging.getLogger("nbtoolkit.mcp")
 
 # One message may be this long; a server that writes more without a line's end isn't speaking MCP.
 LINE_LIMIT = 64 * 1024 * 1024
+# Some programs begin what they write with it.
+BOM = b"\xef\xbb\xbf"
 # After so many messages in a row the loop is given to others.
 TURN = 16
 
@@ -53,6 +57,9 @@ class Incoming(_Stream):
         from mcp_types import jsonrpc_message_adapter
 
         self.taken = 0
+        self._lines = Lines()
+        # Messages that came otherwise than one a line.
+        self._waiting: deque[bytes] = deque()
         self._validate = jsonrpc_message_adapter.validate_json
         self._validate_object = jsonrpc_message_adapter.validate_python
         self._wrap = SessionMessage
@@ -70,27 +77,51 @@ class Incoming(_Stream):
             # Bytes are parsed as they are; only a lenient reading has to decode first.
             text: Any = line if errors == "strict" else line.decode("utf-8", errors)
             if calls is not None and calls.pending and calls.take(text):
-                self.server.spoke = True
+                self._spoke()
                 continue
             try:
                 message = self._validate(text, by_name=False)
             except ValueError as fault:
+                whole = self._lines.whole(line)
+                if whole is not None:
+                    self._waiting.extend(whole)
+                    continue
                 other = mended(text, fault)
                 if other is not None and (message := self._instead(other)) is not None:
                     if message is not other:
-                        return self._wrap(message)
+                        return self._understood(message)
                     continue
-                if not self.server.note_garbage(line):
+                # What began as a message over several lines is none either.
+                if not all(self.server.note_garbage(each) for each in self._lines.drop() or [line]):
                     self.server.stopping = True
                     self.server.signal(signal.SIGTERM)
                     break
                 continue
-            self.server.spoke = True
-            return self._wrap(message)
+            self._spoke()
+            return self._understood(message)
         await self.server.over()
         if calls is not None:
             calls.close()
         raise StopAsyncIteration
+
+    def _spoke(self) -> None:
+        self.server.spoke = True
+        if self._lines.held:
+            # What seemed to begin as a message over several lines was none.
+            for line in self._lines.drop():
+                self.server.note_garbage(line)
+
+    def _understood(self, message: Any) -> Any:
+        """A message as the SDK takes it; of an answer its meaning."""
+        asked, calls = self.server.asked, self.server.calls
+        result, number = getattr(message, "result", None), getattr(message, "id", None)
+        if type(result) is dict:
+            message.result = self.server.meaning.of(result)
+        elif (error := getattr(message, "error", None)) is not None and number is None:
+            asked.refused(error.model_dump(), calls.waiting() if calls is not None else set())
+        if number is not None and not hasattr(message, "method"):
+            asked.answered(number)
+        return self._wrap(message)
 
     def _instead(self, other: dict[str, Any]) -> Any:
         """The message as the SDK takes it; ``other`` itself where it was one of our calls'; None where it is none."""
@@ -106,8 +137,14 @@ class Incoming(_Stream):
             return None
 
     async def _line(self) -> bytes:
+        asked, calls = self.server.asked, self.server.calls
+        if asked.refusals:
+            self._waiting.extend(asked.answers(calls.waiting() if calls is not None else set()))
+        if self._waiting:
+            return self._waiting.popleft()
         try:
-            return await self.stdout.readline()
+            line = await self.stdout.readline()
+            return line.removeprefix(BOM)
         except ValueError:
             self.server.fault = f"a message was longer than {LINE_LIMIT // 1024**2} MiB"
             self.server.log.write("protocol", self.server.fault)
@@ -134,11 +171,21 @@ class Outgoing(_Stream):
 
         if self.closed:
             raise anyio.ClosedResourceError
-        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        message = item.message
+        self._count(message)
+        text = message.model_dump_json(by_alias=True, exclude_unset=True)
         try:
             await self.write(text.encode("utf-8", self.server.config.encoding_error_handler) + b"\n")
         except (ConnectionError, RuntimeError) as error:
             raise anyio.BrokenResourceError from error
+
+    def _count(self, message: Any) -> None:
+        """Know which requests have no answer yet."""
+        method, number = getattr(message, "method", None), getattr(message, "id", None)
+        if method is not None and type(number) is int:
+            self.server.asked.open.add(number)
+        elif method == "notifications/cancelled":
+            self.server.asked.answered((message.params or {}).get("requestId"))
 
     async def write(self, line: bytes) -> None:
         """Write a line, and wait where the server is slow to read; ConnectionError when it takes none any more."""

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.mcp import guardian, pipes
 from nbtoolkit.mcp.calls import Calls
 from nbtoolkit.mcp.guarding import dismiss_guardian, ensure_guardian, tell_guardian
+from nbtoolkit.mcp.lines import Asked
+from nbtoolkit.mcp.meaning import Meaning
 from nbtoolkit.mcp.pipes import Incoming, Outgoing
 from nbtoolkit.mcp.programs import find_command, folder_of
 
@@ -80,9 +82,11 @@ class _Watched(asyncio.subprocess.SubprocessStreamProtocol):
 class ServerProcess:
     """One run of a server; ``streams()`` is entered by the SDK's client and left when the session ends."""
 
-    def __init__(self, config: StdioMCPConfig, log: ServerLog) -> None:
+    def __init__(self, config: StdioMCPConfig, log: ServerLog, meaning: Meaning | None = None) -> None:
         self.config = config
         self.log = log
+        self.meaning = meaning or Meaning()
+        self.asked = Asked()
         self.mark = f"{guardian.owner_mark()}#{next(_number)}"
         self.garbage: list[str] = []
         self.garbled = 0
@@ -115,7 +119,7 @@ class ServerProcess:
         listening = [asyncio.create_task(self._listen(process)), asyncio.create_task(self._until_deaf())]
         try:
             outgoing = Outgoing(self, process)
-            self.calls = Calls(outgoing.write, outgoing.write_now)
+            self.calls = Calls(outgoing.write, outgoing.write_now, self.meaning)
             yield Incoming(self, process), outgoing
         finally:
             if self.calls is not None:

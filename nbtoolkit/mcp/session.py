@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from nbtoolkit.exception import MCPConnectionError
 from nbtoolkit.mcp.failure import explain, in_words, refusal
 from nbtoolkit.mcp.http import Answers, Headers, http_streams
+from nbtoolkit.mcp.meaning import Meaning, first_of_each
 from nbtoolkit.mcp.process import ServerProcess, sdk_streams
 from nbtoolkit.mcp.watch import Watcher
 from nbtoolkit.schema.given import bounded_check
@@ -82,8 +83,11 @@ class Session:
         # Not worth it for one request.
         self.watching = True
         self.answers = Answers()
+        self.meaning = Meaning()
         self.process: ServerProcess | None = None
         self.client: mcp.Client | None = None
+        # What is wrong with the list of its tools, in words.
+        self.amiss: list[str] = []
         self.opened_at = time.monotonic()
         self.error: BaseException | None = None
         self.closing = False
@@ -192,12 +196,12 @@ class Session:
         if self.config.type == "stdio_mcp":
             if sys.platform == "win32":
                 return sdk_streams(self.config, self.log)
-            self.process = ServerProcess(self.config, self.log)
+            self.process = ServerProcess(self.config, self.log, self.meaning)
             return self.process.streams()
         auth = None
         if self.interaction.own_auth is not None or "authorization" not in map(str.lower, self.headers.current()):
             auth = self.interaction.auth(self.name, self.config.url)
-        return http_streams(self.config, self.headers, self.answers, auth)
+        return http_streams(self.config, self.headers, self.answers, auth, self.meaning)
 
     async def close(self) -> None:
         """End the session, within a bound; nothing that it started is left."""
@@ -234,13 +238,21 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------- requests
     async def list_tools(self) -> list[mcp_types.Tool]:
-        """Every tool of every page; MCPConnectionError where the list isn't one."""
+        """Every tool of every page, the first of each name; MCPConnectionError where the list isn't one."""
         from pydantic import ValidationError
 
-        try:
-            return await self.pages("list_tools", "tools")
-        except ValidationError as error:
-            raise MCPConnectionError(f"The MCP server {self.name!r} lists tools amiss: {in_words(error)}") from None
+        while True:
+            try:
+                tools, twice = first_of_each(await self.pages("list_tools", "tools"))
+            except ValidationError as error:
+                if self.client is not None and self.meaning.look_at_each_tool(self.client.protocol_version):
+                    continue
+                raise MCPConnectionError(f"The MCP server {self.name!r} lists tools amiss: {in_words(error)}") from None
+            self.amiss = [f"{name} is left out ({fault})" for name, fault in self.meaning.left_out.items()]
+            self.amiss += [f"{name!r:.100} is there more than once; the first counts" for name in twice]
+            for fault in self.amiss:
+                self.log.write("protocol", f"of its tools {fault}")
+            return tools
 
     async def pages(self, method: str, field: str) -> list[Any]:
         """Every item of a list that comes in pages."""

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from nbtoolkit.mcp import MCPClient
 from nbtoolkit.mcp.calls import FIRST_NUMBER, Calls
+from nbtoolkit.mcp.meaning import Meaning
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.tool.toolkit import Toolkit
 from tests.mcp.support import attached, said, use
@@ -26,7 +27,7 @@ class Wire:
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
         self.progress: list[tuple[float, float | None, str | None]] = []
-        self.calls = Calls(self.write, self.write_now)
+        self.calls = Calls(self.write, self.write_now, Meaning())
 
     async def write(self, line: bytes) -> None:
         self.write_now(line)

@@ -7,11 +7,13 @@ import json
 import re
 import socket
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from nbtoolkit.exception import ToolkitWarning
 from nbtoolkit.mcp import MCPClient, StdioMCPConfig
 from nbtoolkit.mcp.mending import mended
 from nbtoolkit.message import ToolResultState
@@ -74,7 +76,9 @@ def test_names_descriptions_and_schemas_of_any_kind_reach_a_model_in_bounds_and_
 
 
 ANSWERS = {
-    "unknown kind": "answered amiss: what it answered isn't MCP",
+    "unknown kind": "[content of a kind that isn't known here, 'hologram']",
+    "null error": "no error",
+    "structured alone": '"a": 1',
     "no list": "answered amiss: what it answered isn't MCP (CallToolResult: content: Input should be a valid list)",
     "nothing": "answered amiss: what it answered isn't MCP (CallToolResult: content: Field required)",
     "null": "refused the call: its answer can't be read: ",
@@ -103,6 +107,59 @@ def test_answers_of_any_kind_come_in_time_and_in_bounds(remote: str) -> None:
         assert "Invalid structured content returned by tool slow_check" in response.text
         assert "its answer can't be read: " in "".join(client.log_tail)
         await client.close()
+
+    asyncio.run(scenario())
+
+
+def test_answers_that_are_not_one_message_a_line_are_understood_and_refusals_of_nobody_find_their_call(
+    remote: str,
+) -> None:
+    async def scenario() -> None:
+        async with hostile(remote) as client, asyncio.timeout(PATIENCE):
+            for how in ("batch", "lines", "mark", "float"):
+                assert said(await use(client, "answer", how=how)) == f"so: {how}"
+            refused = await use(client, "answer", how="nobody")
+            assert "refused the call: what did you say (it named no request; this is the only one" in said(refused)
+            assert refused.state is ToolResultState.ERROR
+            # Two wait: the refusal is for the one that stays open, and the other has its answer.
+            named, unnamed = await asyncio.gather(
+                use(client, "answer", how="nobody"), use(client, "answer", how="batch")
+            )
+            assert "what did you say" in said(named)
+            assert said(unnamed) == "so: batch"
+            assert any("in a batch" in line for line in client.log_tail)
+            assert any("no: 'message'" in line for line in client.log_tail)
+
+    asyncio.run(scenario())
+
+
+def test_a_refused_request_that_is_named_by_nobody_ends_at_once_where_it_is_no_call(remote: str) -> None:
+    async def scenario() -> None:
+        async with hostile(remote, "--refuse") as client, asyncio.timeout(PATIENCE):
+            with pytest.raises(Exception, match="what did you say"):
+                await client.list_tools()
+
+    asyncio.run(scenario())
+
+
+def test_what_is_no_tool_costs_itself_alone_and_of_two_with_one_name_the_first_counts(remote: str) -> None:
+    async def scenario() -> None:
+        async with hostile(remote, "--amiss") as client, asyncio.timeout(PATIENCE):
+            with pytest.warns(ToolkitWarning, match="lists tools amiss") as told:
+                tools = {tool.server_tool_name: tool for tool in await client.list_tools()}
+            assert {"fine", "free", "texts", "answer"} <= set(tools)
+            assert "number" not in tools
+            assert tools["fine"].description == "the first"
+            assert tools["free"].input_schema["type"] == tools["texts"].input_schema["type"] == "object"
+            words = str(told[0].message)
+            assert "'number' is left out (description: Input should be a valid string)" in words
+            assert "'no tool' is left out" in words
+            assert "'fine' is there more than once; the first counts" in words
+            # Whoever asks again is told nothing new.
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                await client.list_tools(refresh=True)
+            assert said(await use(client, "free", kind="null error")) == "no error"
 
     asyncio.run(scenario())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import http.server
+import json
 import socket
 import ssl
 import threading
@@ -22,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from mcp.server import MCPServer, Server
 from mcp.server.mcpserver import Context
 
-from nbtoolkit.exception import MCPConnectionError
+from nbtoolkit.exception import MCPConnectionError, ToolkitWarning
 from nbtoolkit.mcp import HttpMCPConfig, MCPClient
 from nbtoolkit.mcp.http import _read_trusted
 from nbtoolkit.message import ToolResultState
@@ -133,6 +134,51 @@ def test_a_call_without_a_session_subscribes_to_nothing_and_reads_no_certificate
     assert len(read) == 1
     assert "subscriptions/listen" not in web.headers("POST", "mcp-method")
     assert "tools/call" in web.headers("POST", "mcp-method")
+
+
+def test_what_a_server_says_amiss_is_understood_over_http_as_well() -> None:
+    answers = {
+        "initialize": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "odd", "version": "1"},
+        },
+        "tools/list": {"tools": [{"name": "free"}, {"name": "number", "inputSchema": 5}]},
+        "tools/call": {"content": [{"type": "hologram", "data": "light"}], "isError": None},
+    }
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await answering(200)(scope, receive, send)
+            return
+        body, more = b"", scope["method"] == "POST"
+        while more:
+            event = await receive()
+            body, more = body + event.get("body", b""), event.get("more_body", False)
+        message = json.loads(body or b"{}")
+        result = answers.get(message.get("method"))
+        if result is None:
+            # No stream by GET, no newer era; and what tells needs no answer.
+            await answering(202 if "id" not in message and message else 405)(scope, receive, send)
+            return
+        reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        await answering(200, reply, "application/json")(scope, receive, send)
+
+    async def scenario(web: Web) -> None:
+        made = client(web)
+        await made.connect()
+        try:
+            with pytest.warns(ToolkitWarning, match="'number' is left out"):
+                assert [tool.server_tool_name for tool in await made.list_tools()] == ["free"]
+            shown = await use(made, "free")
+            assert shown.state == ToolResultState.SUCCESS
+            assert "isn't known here, 'hologram'" in said(shown)
+            assert '"data": "light"' in said(shown)
+        finally:
+            await made.close()
+
+    with serving(app) as web:
+        asyncio.run(scenario(web))
 
 
 def test_any_number_of_calls_wait_at_once_and_longer_than_connecting_may_take() -> None:

@@ -29,6 +29,16 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 if "--deep" in sys.argv:
     SCHEMAS["deep"] = DEEP
 tools: list[dict[str, Any]] = [{"name": name, "inputSchema": schema} for name, schema in SCHEMAS.items()]
+if "--amiss" in sys.argv:
+    tools = [
+        {"name": "fine", "description": "the first", "inputSchema": OBJECT},
+        {"name": "free"},
+        {"name": "texts", "inputSchema": {"type": "string"}, "outputSchema": {}},
+        {"name": "number", "description": 5, "inputSchema": OBJECT},
+        {"name": None, "inputSchema": OBJECT},
+        "no tool",
+        {"name": "fine", "description": "the second", "inputSchema": OBJECT},
+    ]
 tools += [
     {"name": "line\nend\x1b[31mred\u202e", "inputSchema": OBJECT, "description": "\x1b]0;title\x07\u202egnp.exe"},
     {"name": "n" * 100_000, "inputSchema": OBJECT},
@@ -44,7 +54,9 @@ tools += [
     },
 ]
 ANSWERS: dict[str, Any] = {
-    "unknown kind": {"content": [{"type": "hologram", "data": "x"}]},
+    "unknown kind": {"content": [{"type": "hologram", "data": "x"}, {"type": "text", "text": "beside it"}]},
+    "null error": {"content": [{"type": "text", "text": "no error"}], "isError": None, "structuredContent": None},
+    "structured alone": {"content": None, "structuredContent": {"a": 1}},
     "no list": {"content": "text"},
     "nothing": {},
     "null": None,
@@ -72,9 +84,33 @@ ANSWERS: dict[str, Any] = {
 }
 
 
-def send(request: Any, **answer: Any) -> None:
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": request, **answer}) + "\n")
+def write(text: str) -> None:
+    sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def send(request: Any, **answer: Any) -> None:
+    write(json.dumps({"jsonrpc": "2.0", "id": request, **answer}))
+
+
+def send_oddly(request: int, how: str) -> None:
+    """Answer, but not with one message a line or not by the request's own id."""
+    answer = {"jsonrpc": "2.0", "id": request, "result": {"content": [{"type": "text", "text": f"so: {how}"}]}}
+    if how == "batch":
+        note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "in a batch"}}
+        write(json.dumps([note, answer]))
+    elif how == "lines":
+        write("{\n  no: 'message',\n}")
+        write(json.dumps(answer, indent=2))
+    elif how == "mark":
+        write("\ufeff" + json.dumps(answer))
+    elif how == "float":
+        write(json.dumps({**answer, "id": float(request)}))
+    elif how == "nobody":
+        write(json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "what did you say"}}))
+
+
+sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
 
 
 for line in sys.stdin:
@@ -93,12 +129,19 @@ for line in sys.stdin:
             },
         )
     elif method == "tools/list":
+        if "--refuse" in sys.argv:
+            send_oddly(number, "nobody")
+            continue
         send(number, result={"tools": tools})
     elif method == "resources/list":
         send(number, result={"resources": [{"uri": "x:" + HTML, "name": HTML, "description": "\x1b[31m"}]})
     elif method == "prompts/list":
         send(number, result={"prompts": [{"name": HTML, "description": HTML}]})
     elif method == "tools/call":
+        how = (params.get("arguments") or {}).get("how")
+        if how is not None:
+            send_oddly(number, how)
+            continue
         send(number, result=ANSWERS.get(str((params.get("arguments") or {}).get("kind")), {"content": []}))
     elif number is not None:
         send(number, error={"code": -32601, "message": HTML})
