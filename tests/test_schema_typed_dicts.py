@@ -97,3 +97,13 @@ def test_a_field_whose_class_comes_in_a_later_cell_is_waited_for(
     sent = {"thing": {"size": "q"}}
     with pytest.raises(ToolArgumentsError, match=r"thing\.size: got"):
         signature.validate(sent if keywords else {"x": sent})
+
+
+def test_one_that_refers_to_itself_within_a_function_is_read() -> None:
+    class Node(te.TypedDict):
+        children: list[Node]  # type: ignore[misc]
+
+    def tool(x: Node) -> None: ...
+
+    sent: dict[str, Any] = {"x": {"children": [{"children": []}]}}
+    assert Signature(tool).validate(sent).json == sent

@@ -33,7 +33,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from nbtoolkit.schema.resolving import UnresolvedError
 from nbtoolkit.schema.scalars import made_of_a_scalar
-from nbtoolkit.schema.typed_dicts import QUALIFIERS, make_typed_dict, typed_dict_fields, typed_dict_of
+from nbtoolkit.schema.typed_dicts import QUALIFIERS, has_read_only, make_typed_dict, typed_dict_fields, typed_dict_of
 from nbtoolkit.schema.variables import Variable, get_variable_resolver, type_name
 
 if TYPE_CHECKING:
@@ -278,9 +278,9 @@ def _adapt_typed_dict(hint: Any) -> Any:
     """Pydantic refuses typing.TypedDict before Python 3.12, and warns of fields that are read-only: make one anew."""
     kind = typed_dict_of(hint)
     foreign = typing.is_typeddict(kind) and sys.version_info < (3, 12)
-    found = typed_dict_fields(hint)
-    if not foreign and not any(field.read_only for field in found.values()) and _probe(hint) is None:
+    if not foreign and not has_read_only(hint) and _probe(hint) is None:
         return hint
+    found = typed_dict_fields(hint)
     try:
         fields = {name: (adapt(field.hint), field.required) for name, field in found.items()}
     except RecursionError:

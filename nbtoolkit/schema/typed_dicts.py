@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
     from pydantic import ConfigDict
 
-__all__ = ["QUALIFIERS", "Field", "is_unpack", "make_typed_dict", "typed_dict_fields", "typed_dict_of"]
+__all__ = [
+    "QUALIFIERS",
+    "Field",
+    "has_read_only",
+    "is_unpack",
+    "make_typed_dict",
+    "typed_dict_fields",
+    "typed_dict_of",
+]
 
 _REQUIRED: tuple[Any, ...] = (typing.Required, te.Required)
 _NOT_REQUIRED: tuple[Any, ...] = (typing.NotRequired, te.NotRequired)
@@ -61,6 +69,15 @@ def typed_dict_fields(hint: Any) -> dict[str, Field]:
             bare = te.get_args(bare)[0]
         fields[name] = Field(_filled(bare, given), required, read_only)
     return fields
+
+
+def has_read_only(hint: Any) -> bool:
+    """Whether a field may not be written, as far as the fields can be read."""
+    try:
+        return any(field.read_only for field in typed_dict_fields(hint).values())
+    except UnresolvedError:
+        # One that refers to itself within a function is read by pydantic alone.
+        return False
 
 
 def _filled(hint: Any, given: Mapping[Any, Any]) -> Any:
