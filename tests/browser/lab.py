@@ -124,9 +124,10 @@ class NotebookPage:
         expect(self.page.locator("#jupyterlab-splash")).to_have_count(0, timeout=LOAD_LIMIT)
 
     def save(self) -> None:
-        """Save the notebook and wait until it is on the disk."""
-        self.page.evaluate("nbt.panel().context.save()")
-        self.wait("!nbt.panel().context.model.dirty")
+        """Save the notebook and wait until it is on the disk; once more where outputs came behind it."""
+        deadline = time.monotonic() + LIMIT / 1000
+        while self.page.evaluate("nbt.panel().context.save().then(() => nbt.panel().context.model.dirty)"):
+            assert time.monotonic() < deadline, "outputs come without end"
 
     def command(self, name: str, **arguments: Any) -> None:
         """Execute a command of the front end, as its menus do, and wait until it ends."""
