@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from nbtoolkit.permission.rule import PermissionDecision
     from nbtoolkit.tool.base import ToolMiddlewareBase
+    from nbtoolkit.tool.elsewhere import Cluster
     from nbtoolkit.tool.toolkit import Toolkit
 
 __all__ = ["tool"]
@@ -38,7 +39,7 @@ def tool(
     middlewares: list[ToolMiddlewareBase] | None = None,
     permission: PermissionDecision | None = None,
     thread: bool = False,
-    executor: Executor | Callable[[], Executor] | None = None,
+    executor: Executor | Cluster | Callable[[], Executor | Cluster] | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
     is_idempotent: bool = False,
     group: str = "basic",

@@ -20,7 +20,7 @@ from concurrent.futures import BrokenExecutor
 from contextvars import copy_context
 from functools import partial
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nbtoolkit.exception import DeveloperOrientedException
 from nbtoolkit.schema.resolving import innermost
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor, Future
 
-__all__ = ["TRIES", "Source", "is_elsewhere", "run", "stands_in"]
+__all__ = ["TRIES", "Cluster", "Source", "is_elsewhere", "run", "stands_in"]
 
 # Of a call that may be repeated: a worker that is lost three times over is lost because of the call.
 TRIES = 3
@@ -68,10 +68,17 @@ def is_elsewhere(executor: object) -> bool:
     return bool(_kind(executor))
 
 
+class Cluster(Protocol):
+    """What isn't an executor and makes its own: a dask.distributed client."""
+
+    def get_executor(self) -> Executor:
+        """An executor on it."""
+
+
 class Source:
     """Where a tool's executor comes from: it is there, or a function makes one, and another where that is lost."""
 
-    def __init__(self, given: Executor | Callable[[], Executor]) -> None:
+    def __init__(self, given: Executor | Cluster | Callable[[], Executor | Cluster]) -> None:
         if not callable(getattr(given, "submit", given)):
             raise DeveloperOrientedException(
                 f"executor must be a concurrent.futures.Executor or a function that makes one, got {given!r}."

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from nbtoolkit.schema.arguments import Arguments
+    from nbtoolkit.tool.elsewhere import Cluster
     from nbtoolkit.tool.result import ToolChunk
 
 __all__ = ["FunctionTool"]
@@ -41,8 +42,8 @@ _ASK = PermissionDecision(PermissionBehavior.ASK, "A function may do anything, s
 class FunctionTool(ToolBase):
     """A Python callable as a tool.
 
-    ``thread=True`` runs a sync function in a worker thread, ``executor`` on any concurrent.futures.Executor; else it
-    runs in the thread that called. A function that makes an executor is called when it is first needed, and again where
+    ``thread=True`` runs a sync function in a worker thread, ``executor`` on any concurrent.futures.Executor, or on a
+    dask.distributed client; else it runs in the thread that called. A function that makes an executor is called when it is first needed, and again where
     that one is lost. A call whose worker is lost is an error, unless ``is_idempotent`` says that running it twice does
     no more than once: then it is run again, three times at most. Where the executor is a dask.distributed client's, a
     variable that holds a Future stands in for its result, and an ipyparallel Reference for what the engine has under
@@ -64,7 +65,7 @@ class FunctionTool(ToolBase):
         permission: PermissionDecision | None = None,
         *,
         thread: bool = False,
-        executor: Executor | Callable[[], Executor] | None = None,
+        executor: Executor | Cluster | Callable[[], Executor | Cluster] | None = None,
         max_result_chars: int = MAX_RESULT_CHARS,
         is_idempotent: bool = False,
     ) -> None:

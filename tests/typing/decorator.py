@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, assert_type
 
+import distributed
+
 from nbtoolkit import Toolkit
 from nbtoolkit.message import ToolCallBlock, ToolResultState
 from nbtoolkit.permission import PermissionBehavior, PermissionDecision, PermissionMode, PermissionRule
@@ -57,6 +59,12 @@ async def ticks(count: int, *, fast: bool = False) -> AsyncGenerator[int, None]:
 def elsewhere(n: int) -> list[int]:
     """Run in a pool that is made when it is first needed."""
     return [n]
+
+
+def on_a_cluster(client: distributed.Client) -> FunctionTool:
+    """A client is as good as its executor, and so is a function that gives one; nobody runs it."""
+    tool(executor=client)(add)
+    return FunctionTool(add, executor=lambda: client)
 
 
 class Model:
