@@ -71,15 +71,14 @@ class Stoppable:
 
     def is_from_outside(self, error: BaseException) -> bool:
         """Whether a stop is for whoever awaits the call, too."""
-        return isinstance(error, Interrupted) or self._task is None or self._is_cancelled(self._task)
+        task = self._task
+        return isinstance(error, Interrupted) or task is None or task.cancelling() > self._before + self._cancels
 
     def go_on(self) -> None:
         """Raise the cancellation from outside that a tool or a middleware swallowed."""
-        if self._task is not None and self._is_cancelled(self._task):
+        task = self._task
+        if task is not None and task.cancelling() > self._before + self._cancels:
             raise asyncio.CancelledError
-
-    def _is_cancelled(self, task: asyncio.Task[object]) -> bool:
-        return task.cancelling() > self._before + self._cancels
 
     def take_back(self) -> None:
         """Leave the task as if it had never been cancelled for this call, also where the tool swallowed that."""
