@@ -70,7 +70,11 @@ def explain(session: Session, error: BaseException | None, *, connecting: bool =
     text = head + (": " + "; ".join(reasons) if reasons else "")
     text += "" if text.endswith("?") else "."
     if not connecting:
-        text += " The next call starts it again."
+        text += (
+            " The next call starts it again."
+            if session.config.type == "stdio_mcp"
+            else " The next call connects again."
+        )
     words = session.log.last_words(TAIL_LINES) if session.process is not None else []
     tail = "\n".join(line for line in words if not line.startswith("[stdout]"))[-TAIL_CHARS:]
     if tail:
@@ -98,6 +102,8 @@ def _reason(session: Session, error: BaseException | None) -> str:
 
     singles = list(leaves(error))
     for single in singles:
+        if isinstance(single, ConnectionRefusedError):
+            return str(single)
         if isinstance(single, FileNotFoundError | PermissionError | NotADirectoryError):
             return str(single).rstrip(".")
         if isinstance(single, httpx2.HTTPStatusError):
@@ -177,8 +183,8 @@ def _transport(error: BaseException) -> str:
         if isinstance(chain, ssl.SSLError):
             return f"TLS: {chain.reason or chain}; is it https at all?"
         chain = chain.__cause__ or chain.__context__
-    text = str(error)
-    if not text:
+    text = str(error).rstrip(".")
+    if not text or text.startswith("Server disconnected"):
         return "the connection ended without an answer"
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return f"TLS: the certificate isn't trusted ({text})"

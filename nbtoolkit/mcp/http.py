@@ -5,16 +5,18 @@ The SDK turns a refusal into "Server returned an error response"; the status tha
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from nbtoolkit.mcp.meaning import Meaning, Understood
 
@@ -25,13 +27,16 @@ if TYPE_CHECKING:
 
     from nbtoolkit.mcp.config import HttpMCPConfig
 
-__all__ = ["Headers", "check_headers", "http_streams"]
+__all__ = ["Headers", "check_headers", "http_streams", "nothing_listens"]
 
 # A header's name is a token of RFC 9110; a value may hold anything visible, blanks and tabs, but no line's end.
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 # A pool asks the system of each connection that idles, for every request, whether it is still open.
 KEPT_CONNECTIONS = 20
+# What is looked up where a stream broke off is known soon or not at all.
+LOOK_SECONDS = 2.0
+PORTS = {"http": 80, "https": 443}
 _OWNED = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
@@ -69,11 +74,12 @@ snapshot: ContextVar[dict[str, str] | None] = ContextVar("nbtoolkit_mcp_headers"
 
 @dataclass
 class Answers:
-    """What the server answered last, where that was a refusal, and where it redirected to."""
+    """What the server answered last, where that was a refusal, and who hears of a stream that broke off."""
 
     status: int | None = None
     reason: str = ""
     challenge: str = ""
+    broke_off: Callable[[], object] = lambda: None
 
 
 def _trusted() -> ssl.SSLContext | bool:
@@ -108,7 +114,26 @@ def _client(headers: Headers, answers: Answers, timeout: float | None, auth: htt
 
         carried: Headers
 
+    class Stream(httpx2.AsyncByteStream):
+        """A stream of events, whose end before its time is told at once: the SDK first tries to go on with it."""
+
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for part in self.inner:
+                    yield part
+            except httpx2.TransportError:
+                answers.broke_off()
+                raise
+
+        async def aclose(self) -> None:
+            await self.inner.aclose()
+
     async def note(response: httpx2.Response) -> None:
+        if response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = Stream(response.stream)
         if response.status_code >= 300:
             answers.status = response.status_code
             answers.reason = response.reason_phrase
@@ -125,6 +150,24 @@ def _client(headers: Headers, answers: Answers, timeout: float | None, auth: htt
     )
     client.carried = headers
     return client
+
+
+async def nothing_listens(url: str) -> bool:
+    """Whether the server's machine says that nobody is there; where a proxy stands between, that isn't known."""
+    from urllib.request import getproxies
+
+    if getproxies().keys() & {"http", "https", "all"}:
+        return False
+    parts = urlsplit(url)
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port or PORTS.get(parts.scheme, 80))
+    except ConnectionRefusedError:
+        return True
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return False
 
 
 @asynccontextmanager

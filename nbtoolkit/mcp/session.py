@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.exception import MCPConnectionError
 from nbtoolkit.mcp.failure import explain, in_words, refusal
-from nbtoolkit.mcp.http import Answers, Headers, http_streams
+from nbtoolkit.mcp.http import Answers, Headers, http_streams, nothing_listens
 from nbtoolkit.mcp.meaning import Meaning, first_of_each
 from nbtoolkit.mcp.process import ServerProcess, sdk_streams
 from nbtoolkit.mcp.watch import Watcher
@@ -82,7 +82,9 @@ class Session:
         self.watcher: Watcher | None = None
         # Not worth it for one request.
         self.watching = True
-        self.answers = Answers()
+        self.answers = Answers(broke_off=self._look_again)
+        self._looking: asyncio.Task[None] | None = None
+        self._calling = 0
         self.meaning = Meaning()
         self.process: ServerProcess | None = None
         self.client: mcp.Client | None = None
@@ -227,6 +229,17 @@ class Session:
         """The session is no good any more: let its owner leave."""
         self._stop.set()
 
+    def _look_again(self) -> None:
+        """A stream broke off: where nobody is there any more the calls under way are told now."""
+        if self._calling and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.create_task(self._give_up_where_gone())
+
+    async def _give_up_where_gone(self) -> None:
+        assert self.config.type == "http_mcp"
+        if await nothing_listens(self.config.url):
+            self.error = self.error or ConnectionRefusedError("nothing listens there")
+            self.give_up()
+
     # -------------------------------------------------------------------------------------- what the server tells
     async def _on_message(self, message: Any) -> None:
         if isinstance(message, Exception):
@@ -304,6 +317,7 @@ class Session:
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED
 
+        self._calling += 1
         try:
             return await client.call_tool(name, arguments, progress_callback=progress)
         except MCPError as error:
@@ -316,6 +330,8 @@ class Session:
                     "was carried out isn't known. The next call connects again where need be."
                 ) from error
             raise
+        finally:
+            self._calling -= 1
 
     async def subscribe(self, uri: str, *, subscribe: bool) -> None:
         """Begin, or end, to be told of a resource."""

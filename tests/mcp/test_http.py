@@ -509,6 +509,65 @@ def test_calls_that_wait_do_not_hold_up_others(web: Web) -> None:
     asyncio.run(scenario())
 
 
+class Dying(http.server.BaseHTTPRequestHandler):
+    """A server that could go on with a stream, and dies in the midst of a call's."""
+
+    def do_GET(self) -> None:
+        self.send_error(405)
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        results = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "dying", "version": "1"},
+            },
+            "tools/list": {"tools": [{"name": "die", "inputSchema": {"type": "object"}}]},
+        }
+        if message["method"] == "tools/call":
+            # Closing alone leaves it open while the other thread waits for it.
+            server: Any = self.server
+            server.socket.shutdown(socket.SHUT_RDWR)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b"id: 1\ndata:\n\n")
+            return
+        if message["method"] not in results:
+            self.send_error(202 if "id" not in message else 400)
+            return
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def test_a_call_is_told_of_its_servers_death_before_anybody_tries_to_go_on_with_its_stream() -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Dying)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+
+    async def scenario() -> None:
+        config = HttpMCPConfig(url=f"http://127.0.0.1:{server.server_port}/mcp", timeout=10)
+        async with MCPClient(name="dying", is_stateful=True, mcp_config=config) as made:
+            chunk = await use(made, "die")
+            assert chunk.state is ToolResultState.ERROR
+            assert "nothing listens there. The next call connects again." in said(chunk)
+
+    asyncio.run(scenario())
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
 def test_a_stream_that_ends_before_the_answer_is_no_refusal() -> None:
     inner = build().streamable_http_app()
 
