@@ -264,7 +264,9 @@ def _state(client: MCPClient) -> str:
         return "closed"
     status = client.status()
     # A cassette's server was never started, so it isn't down.
-    return "down, the next call starts it again" if status.state == "died" and status.starts else "connected"
+    if status.state != "died" or not status.starts:
+        return "connected"
+    return f"down, the next call {'starts it' if status.transport == 'stdio' else 'connects'} again"
 
 
 def how(client: MCPClient) -> str:
