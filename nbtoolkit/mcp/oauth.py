@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import httpx2
     from mcp.client.auth import OAuthClientProvider
+    from mcp.client.auth.oauth2 import OAuthContext
 
 __all__ = ["OAuthClient", "SignIn", "SignInHandler", "Tokens", "machine_oauth", "oauth"]
 
@@ -185,37 +186,64 @@ def _renewing(provider: OAuthClientProvider, tokens: Tokens) -> httpx2.Auth:
                 if not self.recalled:
                     await _recall(provider, tokens)
                     self.recalled = True
+            renewable = True
+            if context.current_tokens is not None and context.is_token_valid():
+                # Without the SDK, which lets one request at a time through until it is answered.
+                request.headers["Authorization"] = f"Bearer {context.current_tokens.access_token}"
+                response = yield request
+                if response.status_code not in {401, 403}:
+                    return
+                if response.status_code == 401 and context.can_refresh_token():
+                    renewable = False
+                    _renew(context, request)
             described = context.oauth_metadata
-            flow = provider.async_auth_flow(request)
-            try:
-                outgoing = await anext(flow)
-                renewable = True
-                while True:
-                    response = yield outgoing
-                    refused = outgoing is request and response.status_code == 401
-                    if refused and renewable and context.can_refresh_token():
-                        # Once: begun anew with tokens that have ended it renews them first.
-                        renewable = False
-                        await flow.aclose()
-                        if _carries(request, context.current_tokens):
-                            context.token_expiry_time = 1.0
-                        flow = provider.async_auth_flow(request)
-                        outgoing = await anext(flow)
-                        continue
-                    outgoing = await flow.asend(response)
-            except StopAsyncIteration:
-                pass
-            finally:
-                await flow.aclose()
+            async with contextlib.AsyncExitStack() as held:
+                flow = provider.async_auth_flow(request)
+                try:
+                    await _be_alone(context, tokens, held)
+                    outgoing = await anext(flow)
+                    while True:
+                        if outgoing is request:
+                            # Renewed and kept, where need was.
+                            await held.aclose()
+                        response = yield outgoing
+                        refused = outgoing is request and response.status_code == 401
+                        if refused and renewable and context.can_refresh_token():
+                            # Once: begun anew with tokens that have ended it renews them first.
+                            renewable = False
+                            await flow.aclose()
+                            _renew(context, request)
+                            await _be_alone(context, tokens, held)
+                            flow = provider.async_auth_flow(request)
+                            outgoing = await anext(flow)
+                            continue
+                        outgoing = await flow.asend(response)
+                except StopAsyncIteration:
+                    pass
+                finally:
+                    await flow.aclose()
             if context.oauth_metadata is not None and context.oauth_metadata != described:
                 await tokens.set_server(context.oauth_metadata.model_dump(mode="json", exclude_none=True))
 
     return RenewingAuth()
 
 
-def _carries(request: httpx2.Request, held: Any) -> bool:
-    """Whether the newest token is what was refused; another request may have renewed it meanwhile."""
-    return held is not None and request.headers.get("authorization") == f"Bearer {held.access_token}"
+def _renew(context: OAuthContext, request: httpx2.Request) -> None:
+    """Have the token renewed that a request was refused with; another request may have renewed it meanwhile."""
+    held = context.current_tokens
+    if held is not None and request.headers.get("authorization") == f"Bearer {held.access_token}":
+        context.token_expiry_time = 1.0
+
+
+async def _be_alone(context: OAuthContext, tokens: Tokens, held: contextlib.AsyncExitStack) -> None:
+    """Before a renewal: with no other kernel at it, and with what another has brought home meanwhile."""
+    if context.current_tokens is None or context.is_token_valid() or not context.can_refresh_token():
+        return
+    await held.enter_async_context(tokens.alone())
+    kept = await tokens.get_tokens()
+    if kept is not None and kept.access_token != context.current_tokens.access_token:
+        context.current_tokens = kept
+        context.update_token_expiry(kept)
 
 
 async def _recall(provider: OAuthClientProvider, tokens: Tokens) -> None:
@@ -226,6 +254,7 @@ async def _recall(provider: OAuthClientProvider, tokens: Tokens) -> None:
     with contextlib.suppress(ValueError):
         if held := await tokens.server():
             context.oauth_metadata = OAuthMetadata.model_validate(held)
-    kept = await tokens.get_tokens()
+    context.client_info = await tokens.get_client_info()
+    kept = context.current_tokens = await tokens.get_tokens()
     if kept is not None and kept.expires_in is not None:
         context.update_token_expiry(kept)

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from nbtoolkit import atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from pydantic import BaseModel
 
@@ -34,6 +34,9 @@ T = TypeVar("T")
 M = TypeVar("M", bound="BaseModel")
 
 SERVICE = "nbtoolkit-mcp"
+# Another kernel's renewal is one request; how often it is looked whether it has come to its end.
+RENEWAL_SECONDS = 30.0
+LOOK_SECONDS = 0.05
 
 
 class Tokens:
@@ -97,6 +100,32 @@ class Tokens:
         if self.client is not None and self.client.client_id:
             return
         await asyncio.to_thread(self._store, {"client": client_info.model_dump(mode="json", exclude_none=True)})
+
+    @contextlib.asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Renew alone among the kernels of this machine: most servers take a renewal's token once, and all for stolen else.
+
+        Where there are no locks, or another takes too long, it is as without.
+        """
+        handle = None
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            if self.file is not None:
+                self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                # The folder itself, so nothing is left behind.
+                handle = os.open(self.file.parent, os.O_RDONLY)
+                for _ in range(round(RENEWAL_SECONDS / LOOK_SECONDS)):
+                    try:
+                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    except BlockingIOError:
+                        await asyncio.sleep(LOOK_SECONDS)
+        try:
+            yield
+        finally:
+            if handle is not None:
+                os.close(handle)
 
     def forget(self) -> None:
         """Sign out: drop tokens and registration."""

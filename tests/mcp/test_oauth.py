@@ -34,7 +34,8 @@ from nbtoolkit.exception import MCPConnectionError
 from nbtoolkit.mcp import HttpMCPConfig, MCPClient
 from nbtoolkit.mcp.oauth import OAuthClient, SignIn
 from nbtoolkit.mcp.tokens import Tokens
-from tests.mcp.support import said, use
+from nbtoolkit.tool.result import ToolChunk
+from tests.mcp.support import PATIENCE, said, use
 from tests.mcp.web import Web, serving
 
 # Nothing has to listen there: the address is pasted.
@@ -200,6 +201,53 @@ def test_a_token_that_is_taken_no_longer_is_renewed_once_and_only_then_asked_for
             assert said(await use(made, "secret")) == "the secret"
         assert (len(asked), provider.renewed) == (2, 2)
 
+    asyncio.run(scenario())
+
+
+def test_two_kernels_renew_one_after_the_other_and_the_second_takes_what_the_first_brought(guarded: Web) -> None:
+    provider: Provider = guarded.provider  # type: ignore[attr-defined]
+    asked: list[SignIn] = []
+
+    async def paste(request: SignIn) -> str:
+        asked.append(request)
+        return await way_back(request)
+
+    async def scenario() -> None:
+        async with client(guarded, paste) as one, client(guarded, paste) as other:
+            assert said(await use(one, "secret")) == said(await use(other, "secret")) == "the secret"
+            provider.tokens.clear()
+            # The first renews, and what the other holds to renew with is taken no more.
+            assert said(await use(one, "secret")) == "the secret"
+            assert said(await use(other, "secret")) == "the secret"
+            assert (len(asked), provider.renewed) == (1, 1)
+            provider.tokens.clear()
+            answers = await asyncio.gather(*(use(each, "secret") for each in (one, other, one, other)))
+            assert [said(answer) for answer in answers] == ["the secret"] * 4
+            assert (len(asked), provider.renewed) == (1, 2)
+
+    asyncio.run(scenario())
+
+
+def test_a_signed_in_call_waits_for_no_other(guarded: Web) -> None:
+    there, both = 0, asyncio.Event()
+
+    async def meet(scope: Any, receive: Any, send: Any) -> None:
+        """Answer no call's request before there are two: the SDK alone sends one after the other."""
+        nonlocal there
+        if dict(scope.get("headers") or ()).get(b"mcp-method") == b"tools/call":
+            there += 1
+            if there == 2:
+                both.set()
+            await both.wait()
+        await inner(scope, receive, send)
+
+    async def scenario() -> None:
+        async with client(guarded, way_back) as made, asyncio.timeout(PATIENCE):
+            found = await made.get_tool("secret")
+            answers = await asyncio.gather(found(), found())
+            assert {said(answer) for answer in answers if isinstance(answer, ToolChunk)} == {"the secret"}
+
+    inner, guarded.app = guarded.app, meet
     asyncio.run(scenario())
 
 
