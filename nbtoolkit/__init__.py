@@ -6,8 +6,9 @@ Names are loaded when they are first used: importing the package loads no IPytho
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from nbtoolkit.faces import face
 
 if sys.platform == "emscripten":
     raise ImportError(
@@ -61,15 +62,4 @@ __all__ = [
     "unload_ipython_extension",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'nbtoolkit' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+__getattr__, __dir__ = face(__name__, _HOMES, "__version__")

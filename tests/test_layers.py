@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 # Lowest first. A name stands for the module and all below it, unless a longer name claims that.
 LAYERS: list[set[str]] = [
-    {"atomic", "exception", "unseen", "loops", "redact"},
+    {"atomic", "exception", "faces", "unseen", "loops", "redact"},
     {"permission.rule", "permission.conditions"},
     {"message"},
     {"state"},

@@ -5,7 +5,9 @@ Loaded lazily: importing this package imports neither the ``mcp`` SDK nor anythi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from nbtoolkit.faces import face
 
 if TYPE_CHECKING:
     from nbtoolkit.mcp.client import MCPClient
@@ -23,16 +25,4 @@ _HOMES = {
     "StdioMCPConfig": "nbtoolkit.mcp.config",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = face(__name__, _HOMES)

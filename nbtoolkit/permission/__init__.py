@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from nbtoolkit.faces import face
 
 if TYPE_CHECKING:
     from nbtoolkit.permission.approval import Approval, ApprovalRequest, Approver
@@ -30,22 +31,11 @@ __all__ = [
     "PermissionRule",
 ]
 
-_HOME = dict.fromkeys(__all__, "rule") | {
-    "Approval": "approval",
-    "ApprovalRequest": "approval",
-    "Approver": "approval",
-    "PermissionEngine": "engine",
+_HOMES = dict.fromkeys(__all__, "nbtoolkit.permission.rule") | {
+    "Approval": "nbtoolkit.permission.approval",
+    "ApprovalRequest": "nbtoolkit.permission.approval",
+    "Approver": "nbtoolkit.permission.approval",
+    "PermissionEngine": "nbtoolkit.permission.engine",
 }
 
-
-def __getattr__(name: str) -> object:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = face(__name__, _HOMES)

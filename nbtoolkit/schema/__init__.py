@@ -6,8 +6,9 @@ a model wrote. Nothing here imports a notebook; `set_variable_resolver` is how o
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from nbtoolkit.faces import face
 
 if TYPE_CHECKING:
     from nbtoolkit.schema.arguments import Arguments
@@ -32,21 +33,16 @@ __all__ = [
 
 # Name → the module that holds it.
 _HOMES = {
-    "STATE_PARAMETER": "signature",
-    "Arguments": "arguments",
-    "JSONSchemaValidator": "given",
-    "NoTitles": "generate",
-    "Signature": "signature",
-    "VariableResolver": "variables",
-    "check_name": "signature",
-    "get_variable_resolver": "variables",
-    "parse_arguments": "repair",
-    "set_variable_resolver": "variables",
+    "STATE_PARAMETER": "nbtoolkit.schema.signature",
+    "Arguments": "nbtoolkit.schema.arguments",
+    "JSONSchemaValidator": "nbtoolkit.schema.given",
+    "NoTitles": "nbtoolkit.schema.generate",
+    "Signature": "nbtoolkit.schema.signature",
+    "VariableResolver": "nbtoolkit.schema.variables",
+    "check_name": "nbtoolkit.schema.signature",
+    "get_variable_resolver": "nbtoolkit.schema.variables",
+    "parse_arguments": "nbtoolkit.schema.repair",
+    "set_variable_resolver": "nbtoolkit.schema.variables",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return value
+__getattr__, __dir__ = face(__name__, _HOMES)

@@ -5,8 +5,9 @@ Names are loaded when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from nbtoolkit.faces import face
 
 if TYPE_CHECKING:
     from nbtoolkit.mcp.tool import MCPTool as MCPTool
@@ -73,15 +74,4 @@ __all__ = [
     "tool",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'nbtoolkit.tool' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = face(__name__, _HOMES)

@@ -5,8 +5,9 @@ Every call ends in ``toolkit.call_tool`` with the origin ``server``; where it ru
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from nbtoolkit.faces import face
 
 if TYPE_CHECKING:
     from nbtoolkit.agents.serving.http import HTTPServer as HTTPServer
@@ -16,9 +17,4 @@ _HOMES = {"HTTPServer": "nbtoolkit.agents.serving.http", "serve": "nbtoolkit.age
 
 __all__ = ["HTTPServer", "serve"]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+__getattr__, __dir__ = face(__name__, _HOMES)
