@@ -6,6 +6,7 @@ the mode. Modes differ by the rows of ``modes.MODES`` and nothing else. A check 
 
 from __future__ import annotations
 
+import reprlib
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.permission.grants import BLOCK, Grants
@@ -155,7 +156,7 @@ class PermissionEngine:
         own: PermissionDecision | None = None
         try:
             if tool.is_read_only and traits.plain and not tool.is_mcp and self._only_reads_matter(mode):
-                own = await tool.check_permissions(tool_input, context)
+                own = _decided(await tool.check_permissions(tool_input, context))
                 if own.behavior is not DENY and not own.bypass_immune:
                     return self._read(tool, tool_input, mode, own)
             call = Call(tool, tool_input, traits, self._layers, self._readings)
@@ -164,7 +165,7 @@ class PermissionEngine:
             if denied is not None:
                 return denied
             if own is None:
-                own = await tool.check_permissions(tool_input, context)
+                own = _decided(await tool.check_permissions(tool_input, context))
             call.own = own
         except Exception as fault:  # noqa: BLE001 - a check that fails must deny, whatever it raises
             return self._failed(tool, tool_input, fault)
@@ -317,6 +318,13 @@ class PermissionEngine:
             # No allow rule would silence a safety question or an ask rule.
             return
         decision.suggested_rules = await suggestions(asking, verdicts, call) or None
+
+
+def _decided(given: object) -> PermissionDecision:
+    """What a tool's own check gave, where that is a decision."""
+    if not isinstance(given, PermissionDecision):
+        raise TypeError(f"check_permissions must give a PermissionDecision, but gave {reprlib.repr(given)}")
+    return given
 
 
 def _badness(verdict: SubjectVerdict) -> int:

@@ -17,6 +17,9 @@ _PACKAGE = str(Path(__file__).parent.parent) + os.sep
 
 def own_lines(error: BaseException) -> str:
     """Type, message and the lines of the traceback that lie in the user's own code."""
+    if type(error) is RuntimeError and isinstance(error.__cause__, StopIteration | StopAsyncIteration):
+        # Python puts another in the place of one that leaves a coroutine: what happened is that ``next`` found nothing.
+        error = error.__cause__
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_foreign(frame.filename)]
     lines = [f"  line {frame.lineno}, in {frame.name}: {frame.line}" for frame in frames if frame.line]
     lines += _elsewhere(error)

@@ -35,6 +35,7 @@ async def in_thread(job: Callable[[], Any], name: str) -> Any:
         except StopIteration as stop:
             # A future refuses this one, and the waiter would wait for ever.
             error = RuntimeError(f"the tool raised StopIteration({stop.value!r})")
+            error.__cause__ = stop
             outcome = (future.set_exception, error)
         except BaseException as error:  # noqa: BLE001 - it is handed to the waiter, whatever it is
             outcome = (future.set_exception, error)

@@ -381,6 +381,17 @@ def test_a_check_that_raises_denies(bench: Any, tool: Any, method: str, mode: st
     assert "RuntimeError: out of order" in decision.message
 
 
+@pytest.mark.parametrize("given", [None, True, "allow"])
+def test_a_check_that_gives_no_decision_denies(bench: Any, tool: Any, given: object) -> None:
+    async def gives(self: Any, *args: Any) -> object:
+        return given
+
+    careless = type("Careless", (tool,), {"check_permissions": gives})()
+    decision = bench("bypass", "allow load_table(path=a)").judge(careless, path="a").decision
+    assert decision.behavior is DENY
+    assert f"check_permissions must give a PermissionDecision, but gave {given!r}" in decision.message
+
+
 def test_a_cancelled_check_goes_on_up(bench: Any, tool: Any) -> None:
     class Slow(tool):  # type: ignore[misc]
         async def check_permissions(self, *args: Any) -> Any:

@@ -337,6 +337,18 @@ def test_an_exception_becomes_a_result_with_the_users_own_lines() -> None:
     assert "nbtoolkit" not in response.text
 
 
+@pytest.mark.parametrize("thread", [True, False])
+def test_an_iterator_that_holds_nothing_is_told_with_the_line_that_asked_it(thread: bool) -> None:
+    def first() -> object:
+        """Give the first."""
+        return next(iter([]))
+
+    response = run(_awaited(toolkit_of(FunctionTool(first, thread=thread)).call("first")))
+    assert response.state is ToolResultState.ERROR
+    assert response.text.startswith("StopIteration\n")
+    assert "in first: return next(iter([]))" in response.text
+
+
 @pytest.mark.parametrize(
     ("raised", "said"),
     [
