@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.mcp.client import MCPClient
 from nbtoolkit.mcp.config import HttpMCPConfig, StdioMCPConfig, hidden_args, hidden_url
+from nbtoolkit.mcp.inputs import Input, declared_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +42,7 @@ class PlannedServer:
 
     ``client`` is None where ``problem`` says why it can't be had. ``preview`` is what would be started or reached, with
     variables by name and without values; ``notes`` tell what of the entry isn't taken over. ``disabled`` is an entry that
-    the file itself switches off.
+    the file itself switches off. ``inputs`` are what it wants to be told before it starts, see ``read_config``.
     """
 
     name: str
@@ -51,6 +52,7 @@ class PlannedServer:
     problem: str | None = None
     disabled: bool = False
     notes: tuple[str, ...] = ()
+    inputs: tuple[Input, ...] = ()
 
 
 def find_configs(folder: str | Path = ".") -> list[Path]:
@@ -84,17 +86,21 @@ def _claude_desktop(home: Path) -> Path:
     return base / "Claude" / "claude_desktop_config.json"
 
 
-def read_config(path: str | Path, environment: Mapping[str, str] | None = None) -> list[PlannedServer]:
+def read_config(
+    path: str | Path, environment: Mapping[str, str] | None = None, inputs: Mapping[str, str] | None = None
+) -> list[PlannedServer]:
     """The servers of a file, each with a client that isn't connected, or the reason why not.
 
     ``${VAR}``, ``${VAR:-default}`` and ``${env:VAR}`` are taken from the environment, ``${workspaceFolder}`` is the
-    folder that the file belongs to, anywhere in a text; ``~/`` begins a command or a folder.
+    folder that the file belongs to, anywhere in a text; ``~/`` begins a command or a folder. ``${input:NAME}`` is what
+    the person said, in ``inputs`` by its name.
     """
     file = Path(path).expanduser().absolute()
-    variables = _Variables(os.environ if environment is None else environment, file)
+    data = _load(file)
+    variables = _Variables(os.environ if environment is None else environment, file, data, inputs)
     planned: list[PlannedServer] = []
     taken: set[str] = set()
-    for name, entry in _entries(_load(file), file):
+    for name, entry in _entries(data, file):
         server = _plan(name, entry, file, variables, taken)
         taken.add(server.name)
         planned.append(server)
@@ -163,8 +169,14 @@ def _entries(data: Any, file: Path) -> Iterator[tuple[str, Any]]:
 class _Variables:
     """Where ``${…}`` comes from."""
 
-    def __init__(self, environment: Mapping[str, str], file: Path) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], file: Path, data: Any = None, told: Mapping[str, str] | None = None
+    ) -> None:
         self.environment = environment
+        self.declared = declared_inputs(data)
+        self.told = dict(told or {})
+        # What is to be told yet, of the server that is read.
+        self.wanted: dict[str, Input] = {}
         folder = file.parent
         # .vscode/mcp.json belongs to the folder above.
         workspace = folder.parent if folder.name in {".vscode", ".cursor", ".jupyter"} else folder
@@ -179,7 +191,10 @@ class _Variables:
         if name in self.own:
             return self.own[name]
         if name.startswith("input:"):
-            raise _Problem(f"it asks for {name!r}, which only VS Code can ask; put it into an environment variable")
+            wanted = name.removeprefix("input:")
+            if wanted not in self.told:
+                self.wanted[wanted] = self.declared.get(wanted) or Input(wanted)
+            return self.told.get(wanted, "")
         value = self.environment.get(name.removeprefix("env:"))
         # As a shell has it: the default also stands in for what is set to nothing.
         if given and not value:
@@ -205,6 +220,7 @@ def _plan(name: str, entry: Any, file: Path, variables: _Variables, taken: set[s
     if safe != name:
         notes.append(f"called {safe!r} here, since providers refuse {name!r}")
     preview, client, problem, disabled = "", None, None, False
+    variables.wanted = {}
     try:
         if not isinstance(entry, dict):
             raise _Problem(f"its entry is {entry!r:.80}, not an object")
@@ -220,7 +236,10 @@ def _plan(name: str, entry: Any, file: Path, variables: _Variables, taken: set[s
         problem = str(error)
     except ValueError as error:
         problem = f"its entry doesn't fit: {first_fault(error)}"
-    return PlannedServer(safe, file, preview, client, problem, disabled, tuple(notes))
+    inputs = tuple(variables.wanted.values())
+    if inputs and not disabled:
+        client, problem = None, f"it wants to be told {', '.join(repr(each.name) for each in inputs)} before it starts"
+    return PlannedServer(safe, file, preview, client, problem, disabled, tuple(notes), inputs)
 
 
 def first_fault(error: ValueError) -> str:

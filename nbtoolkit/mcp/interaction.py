@@ -37,6 +37,7 @@ __all__ = [
     "Interaction",
     "SamplingHandler",
     "SamplingRequest",
+    "ask_host",
     "is_secret_field",
     "pass_over",
     "set_host",
@@ -106,6 +107,11 @@ def set_host(host: Host | None) -> None:
     """Put servers' questions to this host, from the next connect on; None: to nobody."""
     global _host
     _host = host
+
+
+async def ask_host(question: Elicitation) -> ElicitationAnswer:
+    """Put a question that no server asks to the host; cancelled where there is none."""
+    return ElicitationAnswer("cancel") if _host is None else await _host.elicit(question)
 
 
 async def pass_over(question: Elicitation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
@@ -77,7 +78,9 @@ def import_servers(session: Session, command: Command) -> None:
 
 def _start(session: Session, planned: Sequence[PlannedServer]) -> None:
     faults: list[str] = []
-    for server in planned:
+    told: dict[str, str] = {}
+    for each in planned:
+        server = _told(each, told) if each.inputs and not each.disabled else each
         if server.client is None:
             if server.disabled:
                 session.say(f"{server.name} isn't started: {server.problem}.")
@@ -99,6 +102,26 @@ def _start(session: Session, planned: Sequence[PlannedServer]) -> None:
         raise CommandError(f"{len(faults)} of {count(len(planned), 'server')} aren't started:", "\n".join(faults))
 
 
+def _told(server: PlannedServer, told: dict[str, str]) -> PlannedServer:
+    """The server with what its file wants to be told; ``told`` is what the person has said for others already."""
+    from nbtoolkit.mcp.imports import read_config
+    from nbtoolkit.mcp.inputs import ask_inputs
+
+    missing = [each for each in server.inputs if each.name not in told]
+    if missing:
+        answer = hooks.drive(ask_inputs(server.name, missing))
+        if answer is None:
+            names = ", ".join(repr(each.name) for each in missing)
+            problem = (
+                f"it wants to be told {names}, and nobody said it; where nobody is there to be asked, put it into an "
+                "environment variable, and ${env:NAME} into the file"
+            )
+            return replace(server, problem=problem)
+        told.update(answer)
+    with mistakes():
+        return next(each for each in read_config(server.file, inputs=told) if each.name == server.name)
+
+
 def _planned_table(planned: Sequence[PlannedServer]) -> Mapping[str, str]:
     rows = [
         (
@@ -117,6 +140,11 @@ def _planned_table(planned: Sequence[PlannedServer]) -> Mapping[str, str]:
     }
 
 
+def _server(session: Session, command: Command, *, start: bool = True) -> MCPClient:
+    """The server that the line names, by itself or by a variable."""
+    return session.server(command.words[0].expand(session.evaluate), start=start)
+
+
 def _show_tools(session: Session, client: MCPClient) -> None:
     tools: list[Any] = [(group, tool) for group, tool in session.tools() if tool.mcp_name == client.name]
     session.show(render.tools_table(tools))
@@ -133,13 +161,13 @@ def list_servers(session: Session, command: Command) -> None:  # noqa: ARG001 - 
 @action("mcp tools")
 def list_server_tools(session: Session, command: Command) -> None:
     """One server's tools."""
-    _show_tools(session, session.server(command.words[0].text))
+    _show_tools(session, _server(session, command))
 
 
 @action("mcp log")
 def show_server_log(session: Session, command: Command) -> None:
     """What one server wrote to stderr; a server may write anything."""
-    client = session.server(command.words[0].text, start=False)
+    client = _server(session, command, start=False)
     text = settled(bounded(redact(tidy("\n".join(client.read_log()))), LOG_LIMIT)).strip("\n")
     if not text:
         session.say(f"The server {client.name} wrote nothing to stderr.")
@@ -150,7 +178,7 @@ def show_server_log(session: Session, command: Command) -> None:
 @action("mcp restart")
 def restart_server(session: Session, command: Command) -> None:
     """Close a server and connect again."""
-    client = session.server(command.words[0].text)
+    client = _server(session, command)
     with mistakes():
         hooks.drive(client.close())
         hooks.drive(client.connect(client.execution_timeout))
@@ -160,7 +188,7 @@ def restart_server(session: Session, command: Command) -> None:
 @action("mcp remove")
 def remove_server(session: Session, command: Command) -> None:
     """Close a server and take its tools out."""
-    client = session.server(command.words[0].text, start=False)
+    client = _server(session, command, start=False)
     alone = [tool.name for group in session.toolkit.tool_groups for tool in group.tools if tool.mcp_name == client.name]
     with mistakes():
         hooks.drive(client.close())

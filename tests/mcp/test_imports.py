@@ -105,7 +105,7 @@ def test_a_variable_that_is_not_set_is_the_problem_of_that_server_alone(tmp_path
         ({"url": "http://"}, "doesn't fit"),
         ({"url": "http://a/mcp", "headers": {"Host": "b"}}, "header 'Host' is owned by the HTTP layer"),
         ({"type": "sse", "url": "https://a.example/events"}, "SSE"),
-        ({"command": "a", "env": {"K": "${input:key}"}}, "only VS Code can ask"),
+        ({"command": "a", "env": {"K": "${input:key}"}}, "wants to be told 'key' before it starts"),
     ],
 )
 def test_what_can_not_be_had_says_why(tmp_path: Path, entry: Any, problem: str) -> None:
@@ -113,6 +113,30 @@ def test_what_can_not_be_had_says_why(tmp_path: Path, entry: Any, problem: str) 
     assert server.client is None
     assert server.problem is not None
     assert problem in server.problem
+
+
+def test_what_a_file_asks_for_is_described_and_put_in_once_it_is_told(tmp_path: Path) -> None:
+    data = {
+        "inputs": [
+            {"type": "promptString", "id": "key", "description": "API key", "password": True},
+            {"type": "pickString", "id": "zone", "options": ["a", {"label": "B", "value": "b"}], "default": "a"},
+            "no input",
+        ],
+        "servers": {"x": {"command": "a", "args": ["--zone=${input:zone}"], "env": {"K": "${input:key}"}}},
+    }
+    file = written(tmp_path, "mcp.json", data)
+    [server] = read_config(file)
+    assert server.client is None
+    assert server.problem == "it wants to be told 'zone', 'key' before it starts"
+    zone, key = server.inputs
+    assert zone.schema() == {"type": "string", "default": "a", "enum": ["a", "b"]}
+    assert key.schema() == {"type": "string", "description": "API key", "writeOnly": True}
+    [half] = read_config(file, inputs={"zone": "b"})
+    assert [each.name for each in half.inputs] == ["key"]
+    [told] = read_config(file, inputs={"zone": "b", "key": "hush"})
+    assert (stdio(told).args, stdio(told).env) == (["--zone=b"], {"K": "hush"})
+    assert "hush" not in told.preview
+    assert told.inputs == ()
 
 
 def test_a_secret_among_the_arguments_stays_out_of_preview_and_problem(tmp_path: Path) -> None:

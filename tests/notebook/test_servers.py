@@ -12,6 +12,7 @@ import pytest
 
 from nbtoolkit import hooks
 from nbtoolkit.mcp import HttpMCPConfig, MCPClient, StdioMCPConfig
+from nbtoolkit.mcp.interaction import Elicitation, ElicitationAnswer, set_host
 from nbtoolkit.notebook.command import parse
 from nbtoolkit.notebook.grammar import SPECS
 from nbtoolkit.notebook.server_words import server_of
@@ -110,6 +111,43 @@ def test_each_entry_that_can_not_be_started_is_told_and_one_that_is_switched_off
     file.write_text(json.dumps({"mcpServers": {"odd": {"command": "a", "args": ["${NOT_SET_HERE}"]}}}))
     fault = "The MCP server 'odd' can't be started: the environment variable 'NOT_SET_HERE' isn't set"
     assert desk.fault("%toolkit mcp import $file --start") == fault
+
+
+def test_what_a_file_wants_to_be_told_is_asked_once_for_all_its_servers_and_shown_nowhere(
+    desk: Desk, tmp_path: Path
+) -> None:
+    file = tmp_path / "mcp.json"
+    entry = {"command": sys.executable, "args": ["-S", str(PLAIN)], "env": {"KEY": "${input:key}"}}
+    inputs = [{"type": "promptString", "id": "key", "description": "API key", "password": True}]
+    file.write_text(json.dumps({"inputs": inputs, "servers": {"one": entry, "two": entry}}))
+    desk.shell.user_ns.update(file=file, x="one", secret="hush-hush-hush")
+    assert "wants to be told 'key' before it starts" in desk.ok("%toolkit mcp import $file").text
+    asked: list[Elicitation] = []
+
+    class Person:
+        async def elicit(self, question: Elicitation) -> ElicitationAnswer:
+            asked.append(question)
+            return ElicitationAnswer("accept", {"key": "hush-hush-hush"})
+
+    # Nobody is there.
+    set_host(None)
+    fault = desk.fault("%toolkit mcp import $file $x --start")
+    assert fault.startswith("The MCP server 'one' can't be started: it wants to be told 'key', and nobody said it")
+    set_host(Person())  # type: ignore[arg-type]
+    try:
+        text = desk.ok("%toolkit mcp import $file --start").text
+    finally:
+        set_host(None)
+    assert [(question.server, question.schema["required"]) for question in asked] == [("one", ["key"])]
+    assert "hush" not in text
+    configs = [client.mcp_config for client in desk.toolkit.mcps]
+    assert [each.env for each in configs if each.type == "stdio_mcp"] == [{"KEY": "hush-hush-hush"}] * 2
+    # A variable names a server in each of these lines.
+    assert "mcp__one__echo" in desk.ok("%toolkit mcp tools $x").text
+    desk.ok("%toolkit mcp log $x")
+    desk.ok("%toolkit mcp restart {x}")
+    desk.ok("%toolkit mcp remove $x")
+    desk.ok("%toolkit mcp remove two")
 
 
 HOSTILE_SERVER = PLAIN.with_name("hostile.py")
