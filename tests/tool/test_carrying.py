@@ -345,7 +345,7 @@ def test_a_distributed_worker_reports_to_the_notebook(cluster: Any, reports: lis
 
 
 def test_a_client_is_an_executor_that_carries_though_another_schedulers_is_the_current_one(
-    cluster: Any, reports: list[Progress], tmp_path: Path
+    cluster: Any, reports: list[Progress]
 ) -> None:
     with (
         distributed.LocalCluster(
@@ -358,11 +358,6 @@ def test_a_client_is_an_executor_that_carries_though_another_schedulers_is_the_c
             toolkit = toolkit_of(workers.count, executor=executor)
             assert toolkit.call_sync("count", to=3, pause=0.2).value == 3
             assert (1, 3, "at 1", False) in told(reports)
-        # An executor doesn't say whose it is; what a call must not do, it does as little.
-        toolkit = toolkit_of(workers.vanish_at_first, executor=cluster.get_executor())
-        file = tmp_path / "runs"
-        assert toolkit.call_sync("vanish_at_first", path=str(file), times=99).state is ToolResultState.ERROR
-        assert file.read_text() == "x"
 
 
 def test_a_stop_reaches_a_distributed_worker_at_its_next_report(cluster: Any, tmp_path: Path) -> None:
@@ -377,7 +372,10 @@ def test_a_stop_reaches_a_distributed_worker_at_its_next_report(cluster: Any, tm
     asyncio.run(end())
 
 
+# Another worker has to start, which loads the library.
+@pytest.mark.timeout(240)
 def test_a_call_whose_distributed_worker_is_lost_has_begun_once(cluster: Any, tmp_path: Path) -> None:
+    # An executor doesn't say whose it is, and no client is the current one: reports go unheard, and the call is one run.
     toolkit = toolkit_of(workers.vanish_at_first, workers.double, executor=cluster.get_executor())
     file = tmp_path / "runs"
     lost = toolkit.call_sync("vanish_at_first", path=str(file), times=99)
@@ -387,6 +385,7 @@ def test_a_call_whose_distributed_worker_is_lost_has_begun_once(cluster: Any, tm
     assert toolkit.call_sync("double", n=1).value == 2
 
 
+@pytest.mark.timeout(240)
 def test_an_idempotent_call_is_begun_anew_by_the_scheduler_and_its_record_says_so(cluster: Any, tmp_path: Path) -> None:
     toolkit = toolkit_of(workers.vanish_at_first, executor=cluster, is_idempotent=True)
     file = tmp_path / "runs"
