@@ -125,6 +125,19 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     InteractiveShell.clear_instance()
 
 
+def test_it_is_one_line_and_one_cell_in_the_shells_own_list_and_leaves_that_as_it_was(desk: Desk) -> None:
+    def listed() -> tuple[set[str], set[str]]:
+        found = desk.shell.magics_manager.lsmagic()
+        return set(found["line"]), set(found["cell"])
+
+    assert {"%toolkit", "%%toolkit"} <= set(str(desk.ok("%lsmagic").result).split())
+    with_it = listed()
+    magics.unregister(desk.shell)
+    without = listed()
+    assert (with_it[0] - without[0], with_it[1] - without[1]) == ({"toolkit"}, {"toolkit"})
+    assert without[0] | without[1] <= with_it[0] | with_it[1]
+
+
 # --------------------------------------------------------------------------------------------------------------- call
 
 
