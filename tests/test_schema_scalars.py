@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import AfterValidator, Field
 
 from nbtoolkit.exception import DeveloperOrientedException, ToolArgumentsError
 from nbtoolkit.schema import Signature
@@ -111,6 +112,28 @@ def test_a_moment_in_another_zone_is_the_same_moment_for_numpy() -> None:
 def test_what_the_class_itself_refuses_is_a_fault_of_the_argument(hint: Any, sent: Any, reason: str) -> None:
     with pytest.raises(ToolArgumentsError, match=rf"- x: got .*{reason}"):
         signature_of(hint).validate({"x": sent})
+
+
+def test_limits_are_the_plain_values_and_validators_get_the_object() -> None:
+    def years(moment: Any) -> Any:
+        assert type(moment) is pd.Timestamp
+        return moment.floor("D")
+
+    def tool(
+        share: Annotated[np.float64, Field(ge=0, le=1, description="Of all.")],
+        day: Annotated[pd.Timestamp, AfterValidator(years), "The day."],
+    ) -> None: ...
+
+    signature = Signature(tool)
+    assert signature.input_schema["properties"] == {
+        "share": {"type": "number", "minimum": 0, "maximum": 1, "description": "Of all."},
+        "day": {"type": "string", "format": "date-time", "description": "The day."},
+    }
+    arguments = signature.validate({"share": 0.5, "day": "2024-01-02T03:00:00"})
+    assert arguments.bind()[1] == {"share": np.float64(0.5), "day": pd.Timestamp("2024-01-02")}
+    assert arguments.json == {"share": 0.5, "day": "2024-01-02T00:00:00"}
+    with pytest.raises(ToolArgumentsError, match=r"- share: got 2, expected number \(≥ 0, ≤ 1\)"):
+        signature.validate({"share": 2, "day": "2024-01-02T03:00:00"})
 
 
 def test_a_class_that_wants_more_than_one_value_is_refused_as_before() -> None:

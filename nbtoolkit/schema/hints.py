@@ -17,6 +17,7 @@ from collections import abc
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 import typing_extensions as te
+from annotated_types import BaseMetadata
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -29,6 +30,7 @@ from pydantic import (
     WithJsonSchema,
     WrapValidator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, to_json
 
 from nbtoolkit.schema.resolving import UnresolvedError
@@ -250,6 +252,12 @@ def _adapt_annotated(hint: Any) -> Any:
         return hint
     if has_variable(adapted) and _probe(hint) is None:
         return hint
+    if isinstance(base, type) and not has_variable(adapted):
+        # Limits are the plain value's that JSON has; a person's own validators get the object that is made of it.
+        limits = [each for each in metadata if isinstance(each, (FieldInfo, BaseMetadata))]
+        others = [each for each in metadata if not isinstance(each, (FieldInfo, BaseMetadata))]
+        plain, *making = te.get_args(adapted) if te.get_origin(adapted) is Annotated else (adapted,)
+        return Annotated[(plain, *limits, *making, *others)]
     return Annotated[(adapted, *metadata)]
 
 
