@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 import typing_extensions as te
 
@@ -162,6 +163,21 @@ def test_an_array_of_numbers_is_told_the_same_way_in_every_kernel(notebook: Note
     assert signature.validate({"x": "array"}).bind()[1]["x"] is notebook.variables["array"]
     with pytest.raises(ToolArgumentsError, match="it holds an int, not a ndarray"):
         signature.validate({"x": "number"})
+
+
+def test_what_numpy_makes_an_array_of_is_a_list_or_a_variable(notebook: Notebook) -> None:
+    def tool(x: npt.ArrayLike, y: npt.ArrayLike | None = None) -> None: ...
+
+    notebook.variables |= {"array": np.zeros(3), "column": pd.Series([1])}
+    signature = Signature(tool)
+    for sent, got in ([1, [2.5]], [1, [2.5]]), (3, 3):
+        assert signature.validate({"x": sent}).bind()[1] == {"x": got}
+    for name in "array", "column":
+        assert signature.validate({"x": name}).bind()[1]["x"] is notebook.variables[name]
+    with pytest.raises(ToolArgumentsError, match="it holds an int, not an ArrayLike; these hold one: array, column"):
+        signature.validate({"x": "number"})
+    set_variable_resolver(None)
+    assert Signature(tool).validate({"x": [1], "y": None}).json == {"x": [1], "y": None}
 
 
 def test_an_alias_of_a_list_of_frames_takes_a_list_of_names(notebook: Notebook) -> None:

@@ -104,7 +104,7 @@ def _adapt_form(hint: Any, origin: Any) -> Any:
     if origin is Annotated:
         return _adapt_annotated(hint)
     if origin in _UNIONS:
-        return _adapt_union(hint)
+        return adapt(_arrays(hint)) if _is_array_like(hint) else _adapt_union(hint)
     if hint is Any:
         return hint
     if origin is Literal:
@@ -280,6 +280,30 @@ def _adapt_union(hint: Any) -> Any:
     ordered = sorted((m for m in adapted if m is not type(None)), key=lambda member: not has_variable(member))
     union = ordered[0] if len(ordered) == 1 else Annotated[Union[tuple(ordered)], Field(union_mode="left_to_right")]  # noqa: UP007
     return union if len(ordered) == len(adapted) else Union[union, None]  # noqa: UP007
+
+
+@typing.runtime_checkable
+class ArrayLike(typing.Protocol):
+    """What numpy makes an array of at once: its own arrays, a table's columns, another library's tensors."""
+
+    def __array__(self) -> Any:
+        """Numpy's protocol."""
+
+
+def _is_array_like(hint: Any) -> bool:
+    """Whether it is numpy's ArrayLike, or that or None: a union of protocols that no JSON could be checked by."""
+    numpys = sys.modules.get("numpy.typing")
+    members = tuple(member for member in te.get_args(hint) if member is not type(None))
+    return numpys is not None and members == te.get_args(numpys.ArrayLike)
+
+
+def _arrays(hint: Any) -> Any:
+    """What stands for ArrayLike: numbers, and lists of them or of such lists; in a notebook a variable's name, too."""
+    number = bool | int | float
+    plain: Any = list[number | list[Any]] | number
+    named: Any = () if get_variable_resolver() is None else (ArrayLike,)
+    nothing = (None,) if type(None) in te.get_args(hint) else ()
+    return Union[(*named, plain, *nothing)]
 
 
 def _adapt_typed_dict(hint: Any) -> Any:
