@@ -1,9 +1,9 @@
 """The ``tools/call`` requests of one stdio session, made beside the SDK's dispatcher and over the same two pipes.
 
 A request there costs several times what writing and reading two lines costs, and a call from another thread pays for the
-way there and back on top of it. So in the eras in which a call is one request and one answer (all before 2026-07-28) it is
-written here, and its answer and progress are taken out of the stream; everything else goes to the SDK. Results are
-validated by the SDK's types for the version that was agreed on, errors and endings are its own.
+way there and back on top of it. So a call is written here, and its answer and progress are taken out of the stream;
+everything else goes to the SDK, as does, in the newer era, a call that is answered by questions. Results are validated by
+the SDK's types for the version that was agreed on, errors and endings are its own.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
-
-    import mcp_types
 
     from nbtoolkit.mcp.meaning import Meaning
 
@@ -48,7 +46,7 @@ class Calls:
         self, write: Callable[[bytes], Awaitable[None]], write_now: Callable[[bytes], None], meaning: Meaning
     ) -> None:
         from mcp import MCPError
-        from mcp_types import CallToolResult, ErrorData
+        from mcp_types import ErrorData
         from mcp_types.methods import parse_server_result
         from pydantic_core import from_json, to_json
 
@@ -58,7 +56,7 @@ class Calls:
         self._numbers = itertools.count(FIRST_NUMBER)
         self._closed = False
         self._read, self._dump, self._parse = from_json, to_json, parse_server_result
-        self._error, self._error_data, self._result = MCPError, ErrorData, CallToolResult
+        self._error, self._error_data = MCPError, ErrorData
         self.pending: dict[int, _Call] = {}
 
     async def call(
@@ -67,14 +65,18 @@ class Calls:
         arguments: dict[str, Any],
         heard: Heard | None,
         version: str,
-    ) -> mcp_types.CallToolResult:
-        """Call a tool; MCPError for a refusal or the server's end, ValidationError for a result that is none."""
+        stamp: dict[str, Any],
+    ) -> Any:
+        """Call a tool; MCPError for a refusal or the server's end, ValidationError for a result that is none.
+
+        ``stamp`` is what each request carries. In the newer era the result may be one that asks for something first.
+        """
         if self._closed:
             raise self._ended()
         number = next(self._numbers)
         params: dict[str, Any] = {"name": name, "arguments": arguments}
-        if heard is not None:
-            params["_meta"] = {"progressToken": number}
+        if stamp or heard is not None:
+            params["_meta"] = stamp if heard is None else {**stamp, "progressToken": number}
         message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
         line = self._dump(message, inf_nan_mode="null") + b"\n"
         call = _Call(asyncio.get_running_loop().create_future(), heard)
@@ -89,11 +91,9 @@ class Calls:
             raise self._ended() from None
         finally:
             del self.pending[number]
-        if not _LATER.isdisjoint(raw):
+        if not stamp and not _LATER.isdisjoint(raw):
             raw = {key: value for key, value in raw.items() if key not in _LATER}
-        result = self._parse("tools/call", version, self._meaning.of(raw))
-        assert isinstance(result, self._result)
-        return result
+        return self._parse("tools/call", version, self._meaning.of(raw))
 
     def waiting(self) -> set[int]:
         """The ids of the calls that have no answer yet."""

@@ -59,8 +59,21 @@ class Asked:
 
     def __init__(self) -> None:
         self.open: set[int] = set()
+        # What each request of the newer era carries beside its own, once the SDK has sent one.
+        self.stamp: dict[str, Any] | None = None
         # Each with the requests that it may be for.
         self.refusals: list[tuple[dict[str, Any], set[int]]] = []
+
+    def sent(self, message: Any) -> None:
+        """The SDK sends a message."""
+        method, number = getattr(message, "method", None), getattr(message, "id", None)
+        params = getattr(message, "params", None) or {}
+        if method is not None and type(number) is int:
+            self.open.add(number)
+            if method == "tools/list" and type(meta := params.get("_meta")) is dict:
+                self.stamp = {key: value for key, value in meta.items() if key != "progressToken"}
+        elif method == "notifications/cancelled":
+            self.answered(params.get("requestId"))
 
     def answered(self, number: object) -> None:
         """A request of this id waits no more; servers give ids back as texts, too."""

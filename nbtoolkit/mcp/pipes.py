@@ -172,20 +172,12 @@ class Outgoing(_Stream):
         if self.closed:
             raise anyio.ClosedResourceError
         message = item.message
-        self._count(message)
+        self.server.asked.sent(message)
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
         try:
             await self.write(text.encode("utf-8", self.server.config.encoding_error_handler) + b"\n")
         except (ConnectionError, RuntimeError) as error:
             raise anyio.BrokenResourceError from error
-
-    def _count(self, message: Any) -> None:
-        """Know which requests have no answer yet."""
-        method, number = getattr(message, "method", None), getattr(message, "id", None)
-        if method is not None and type(number) is int:
-            self.server.asked.open.add(number)
-        elif method == "notifications/cancelled":
-            self.server.asked.answered((message.params or {}).get("requestId"))
 
     async def write(self, line: bytes) -> None:
         """Write a line, and wait where the server is slow to read; ConnectionError when it takes none any more."""

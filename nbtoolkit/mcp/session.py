@@ -21,6 +21,7 @@ from nbtoolkit.mcp.failure import explain, in_words, refusal
 from nbtoolkit.mcp.http import Answers, Headers, http_streams, nothing_listens
 from nbtoolkit.mcp.meaning import Meaning, first_of_each
 from nbtoolkit.mcp.process import ServerProcess, sdk_streams
+from nbtoolkit.mcp.rounds import answers_of
 from nbtoolkit.mcp.watch import Watcher
 from nbtoolkit.schema.given import bounded_check
 
@@ -305,11 +306,17 @@ class Session:
         """Call a tool; a server that ends meanwhile ends the call with an MCPError."""
         client = self._open_client()
         calls = self.process.calls if self.process is not None else None
-        if calls is not None and client.protocol_version not in self._modern():
-            result = await calls.call(name, arguments, heard, client.protocol_version)
-            if not result.is_error:
-                await self._check_result(name, result)
-            return result
+        rounds: dict[str, Any] = {}
+        version = client.protocol_version
+        stamp = self.process.asked.stamp if self.process is not None and version in self._modern() else {}
+        if calls is not None and stamp is not None:
+            result = await calls.call(name, arguments, heard, version, stamp)
+            if getattr(result, "result_type", "complete") != "input_required":
+                called: mcp_types.CallToolResult = result
+                if not called.is_error:
+                    await self._check_result(name, called)
+                return called
+            rounds = {"input_responses": await answers_of(client, result), "request_state": result.request_state}
 
         async def progress(progress: float, total: float | None, message: str | None) -> None:
             heard(progress, total, message)
@@ -319,7 +326,7 @@ class Session:
 
         self._calling += 1
         try:
-            return await client.call_tool(name, arguments, progress_callback=progress)
+            return await client.call_tool(name, arguments, progress_callback=progress, **rounds)
         except MCPError as error:
             if error.message == NO_WORDS and (told := refusal(self)):
                 # Such as a token that was revoked since.

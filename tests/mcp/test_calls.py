@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from typing import Any
 
 import pytest
 from mcp import MCPError
 from pydantic import ValidationError
 
-from nbtoolkit.mcp import MCPClient
+from nbtoolkit.mcp import MCPClient, StdioMCPConfig
 from nbtoolkit.mcp.calls import FIRST_NUMBER, Calls
 from nbtoolkit.mcp.meaning import Meaning
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.tool.toolkit import Toolkit
-from tests.mcp.support import attached, said, use
+from tests.mcp.support import PATIENCE, PLAIN, attached, said, until, use
 
 VERSION = "2025-06-18"
 ANSWER = {"content": [{"type": "text", "text": "hi"}]}
@@ -40,7 +41,7 @@ class Wire:
         self.progress.append((progress, total, message))
 
     async def begin(self) -> asyncio.Task[Any]:
-        task = asyncio.create_task(self.calls.call("echo", {"text": "hi"}, self.heard, VERSION))
+        task = asyncio.create_task(self.calls.call("echo", {"text": "hi"}, self.heard, VERSION, {}))
         await asyncio.sleep(0)
         return task
 
@@ -195,5 +196,49 @@ def test_a_call_looks_at_no_list_of_tools_however_many_there_are(monkeypatch: py
             assert len(await client.list_tools()) == 1000
             monkeypatch.setattr(MCPClient, "list_tools", never)
             assert (await toolkit.call("mcp__plain__echo", text="x")).text == "x"
+
+    asyncio.run(scenario())
+
+
+def test_calls_of_the_newest_era_are_made_here_and_what_they_ask_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    answers: list[dict[str, Any] | None] = [{"name": "Pip"}, None]
+    heard: list[dict[str, Any]] = []
+
+    async def answer(message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
+        asked.append(message)
+        return answers.pop(0)
+
+    async def scenario() -> None:
+        config = StdioMCPConfig(command=sys.executable, args=[str(PLAIN.with_name("modern.py"))])
+        client = MCPClient(name="modern", is_stateful=True, mcp_config=config, elicitation_handler=answer)
+        async with client, asyncio.timeout(4 * PATIENCE):
+            assert client.status().era == "2026-07-28"
+            assert said(await use(client, "echo", text="hi")) == "hi"
+            session = client._connection.session
+            assert session is not None
+            # The SDK isn't asked.
+            monkeypatch.setattr(session.client, "call_tool", None)
+            assert said(await use(client, "echo", text="here")) == "here"
+            monkeypatch.undo()
+            counted = await use(client, "count", numbers=[1, 2])
+            assert counted.value == {"count": 2}
+            result = await client.call_raw("steps", {}, heard.append)
+            assert "three steps" in str(result.content)
+            assert [each["message"] for each in heard] == ["step 1", "step 2", "step 3"]
+            # Its default fills what was left out; and declined is declined.
+            assert said(await use(client, "register", nest=12)) == "nest 12: Pip, 300 g"
+            declined = await use(client, "register", nest=13)
+            assert declined.state is ToolResultState.ERROR
+            assert asked == ["There is a chick in nest 12.", "There is a chick in nest 13."]
+            refused = await use(client, "refuse")
+            assert said(refused) == "The MCP server 'modern' refused the call: not today"
+            waiting = asyncio.ensure_future(use(client, "wait"))
+            await until(lambda: client.status().calls, "the call")
+            waiting.cancel()
+            await asyncio.wait({waiting})
+            assert waiting.cancelled()
+            # It goes on with the next.
+            assert said(await use(client, "echo", text="still")) == "still"
 
     asyncio.run(scenario())
