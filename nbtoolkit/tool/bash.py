@@ -17,9 +17,11 @@ from nbtoolkit.permission.shell_judge import judge_line
 from nbtoolkit.permission.subject import Match
 from nbtoolkit.tool.base import ToolBase
 from nbtoolkit.tool.content import goes_by
+from nbtoolkit.tool.faults import FileFault
 from nbtoolkit.tool.process import Drawn, Ended, run_streaming
 from nbtoolkit.tool.progress import Reports
 from nbtoolkit.tool.result import ToolChunk
+from nbtoolkit.tool.texts import as_written, check_whole
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -200,12 +202,12 @@ class Bash(ToolBase):
         description: str | None = None,  # noqa: ARG002
     ) -> AsyncGenerator[ToolChunk, None]:
         """Run the command, giving its output as it comes; a bar that it draws is reported as progress."""
-        return self._run(command, timeout, Reports(self.name))
+        return self._run(command, timeout, Reports(self.name), as_written())
 
-    async def _run(self, command: str, timeout: int, reports: Reports) -> AsyncGenerator[ToolChunk, None]:
+    async def _run(self, command: str, timeout: int, reports: Reports, written: str) -> AsyncGenerator[ToolChunk, None]:
         shell = shutil.which("bash")
         folder = self._folder()
-        fault = _fault(command, folder, shell) or self._moved(command, folder)
+        fault = _fault(command, folder, shell, written) or self._moved(command, folder)
         if fault is not None or shell is None:
             yield ToolChunk.of(f"The command was not run: {fault}", ToolResultState.ERROR)
             return
@@ -289,7 +291,7 @@ def _report(line: str, reports: Reports) -> None:
         reports.report({"progress": done, "total": total, "message": line[:200]})
 
 
-def _fault(command: str, folder: str, shell: str | None) -> str | None:
+def _fault(command: str, folder: str, shell: str | None, written: str) -> str | None:
     """Why a command can't be run at all, and what to do about it."""
     if shell is None:
         return "bash wasn't found on this computer. Install it, or use the other tools."
@@ -301,7 +303,8 @@ def _fault(command: str, folder: str, shell: str | None) -> str | None:
         )
     try:
         size = len(os.fsencode(command))
-    except UnicodeEncodeError:
+        check_whole(command, written)
+    except (UnicodeEncodeError, FileFault):
         return "it holds half of a surrogate pair, which is no character. Leave it out."
     if size > LONGEST_COMMAND:
         return f"it is {size:,} bytes long, and the system takes {LONGEST_COMMAND:,}. Write it to a file and run that with bash."

@@ -11,6 +11,7 @@ import contextlib
 import difflib
 import errno
 import hashlib
+import io
 import os
 import secrets
 import stat
@@ -71,11 +72,18 @@ def opened(path: str, verb: str = "read", given: str | None = None) -> IO[bytes]
             raise FileFault(_odd(path, verb))
         if not _still(descriptor, path):
             raise FileFault(f"{path!r} was replaced while it was being opened. Nothing was read; call again.")
-        return os.fdopen(descriptor, "rb", buffering=0)
+        return _File(descriptor, "rb")
     except BaseException:
         with contextlib.suppress(OSError):
             os.close(descriptor)
         raise
+
+
+class _File(io.FileIO):
+    """One that has nothing to give now, as a log of the system's may, is at its end: nobody waits for it."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(size) or b""
 
 
 def _odd(path: str, verb: str) -> str:

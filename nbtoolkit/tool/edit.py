@@ -11,9 +11,11 @@ from nbtoolkit.tool import diffs, disk, files
 from nbtoolkit.tool.disk import FileChange, FileFault
 from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
-from nbtoolkit.tool.texts import decode, visible
+from nbtoolkit.tool.texts import as_written, check_whole, decode, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from nbtoolkit.state import AgentState
 
 __all__ = ["Edit"]
@@ -88,24 +90,30 @@ class Edit(FileTool):
         diff = diffs.unified(visible(text.text), visible(after), os.path.basename(path))  # noqa: PTH119
         return FileChange(path, before, text.encoded(after), *diff), count
 
-    async def call(
+    def call(
         self,
         file_path: str,
         old_string: str,
         new_string: str,
         replace_all: bool = False,
         _agent_state: AgentState | None = None,
-    ) -> ToolChunk:
+    ) -> Coroutine[Any, Any, ToolChunk]:
         """Edit the file."""
+        return self._run(file_path, old_string, new_string, _agent_state, as_written(), replace_all=replace_all)
+
+    async def _run(
+        self, file_path: str, old: str, new: str, state: AgentState | None, written: str, *, replace_all: bool
+    ) -> ToolChunk:
         try:
             path = self.located(file_path)
             own = files.notebook_fault(file_path)
             if own is not None:
                 raise FileFault(own)
-            change, count = self._change(path, file_path, old_string, new_string, _agent_state, replace_all=replace_all)
+            check_whole(new, written)
+            change, count = self._change(path, file_path, old, new, state, replace_all=replace_all)
             names = disk.other_names(path)
             disk.replace_file(path, change.after, expected=change.before)
-            disk.remember(_agent_state, path, disk.written(path, change.after))
+            disk.remember(state, path, disk.written(path, change.after))
         except FileFault as fault:
             return files.failed(fault)
         added, removed = diffs.counted(change.diff)

@@ -87,7 +87,8 @@ class RipgrepEngine:
         """Those that the settings of every other search leave out, and none else."""
         names = [each for each in query.places.skipped_names(query.root) if each != ".git"]
         braced, others = _braced(names)
-        arguments = [self._program, "--no-config", "--hidden", "--no-require-git", "--no-ignore-dot"]
+        # A folder that can't be looked into is told by the search itself.
+        arguments = [self._program, "--no-config", "--no-messages", "--hidden", "--no-require-git", "--no-ignore-dot"]
         arguments += ["--no-ignore-global", "--no-ignore-exclude"]
         if query.depth is not None:
             arguments.append(f"--max-depth={query.depth}")

@@ -110,11 +110,9 @@ class _SearchTool(FileTool):
             if engine().tells(query):
                 stopper.telling = True
                 found = await asyncio.to_thread(work, stopper)
-                names = (
-                    await asyncio.to_thread(engine().skipped, query, other)
-                    if stopper.skipped is None
-                    else stopper.skipped
-                )
+                names = stopper.skipped or []
+                if stopper.skipped is None and stopper.ended is None:
+                    names = await asyncio.to_thread(engine().skipped, query, other)
             else:
                 found, names = await asyncio.gather(
                     asyncio.to_thread(work, stopper), asyncio.to_thread(engine().skipped, query, other)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
 from nbtoolkit.tool.faults import FileFault
+from nbtoolkit.tool.progress import current_call
 
-__all__ = ["SAMPLE", "Text", "decode", "encoding_of", "visible"]
+__all__ = ["HALF", "SAMPLE", "Text", "as_written", "check_whole", "decode", "encoding_of", "visible"]
 
 # What charset detection looks at.
 SAMPLE = 256 * 1024
@@ -21,6 +23,10 @@ _BOMS = (
 # What stands alone between ASCII letters in Western European text: letters and typographic signs of cp1252.
 _WESTERN = re.compile(rb"[\x80\x82\x84\x85\x8b\x8c\x91-\x97\x99\x9b\x9c\xa0-\xff]+\Z")
 _HIGH = re.compile(rb"[\x80-\xff]+")
+_HALF_ESCAPE = re.compile(
+    r"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\ud)(?<!\\u[dD][89abAB]..\\uD)[c-fC-F])"
+)
+HALF = "the text holds half of a surrogate pair, which is no character. Send the whole character, or leave it out."
 _STRAY = re.compile("[\udc80-\udcff]")
 
 
@@ -108,6 +114,44 @@ def decode(data: bytes) -> Text:
     # A file of mixed line ends keeps each: only one that has nothing else is turned into plain lines.
     newline = "\r\n" if windows and windows == text.count("\n") else "\n"
     return Text(text.replace("\r\n", "\n") if newline == "\r\n" else text, encoding, bom, newline, strays)
+
+
+def as_written() -> str:
+    """What the model wrote for the call that is being started; empty where none did."""
+    written = getattr(getattr(current_call.get(), "block", None), "input", "")
+    return written if isinstance(written, str) else ""
+
+
+def check_whole(text: str, written: str) -> None:
+    """A FileFault where a text has a mark in the place of half a surrogate pair, as reading a call's JSON puts one there.
+
+    Only what the model wrote tells that from a mark that it meant.
+    """
+    if "\ufffd" in text and _halved(written):
+        raise FileFault(HALF)
+
+
+def _halved(written: str) -> bool:
+    try:
+        value = json.loads(written, strict=False)
+    except (ValueError, RecursionError):
+        return _HALF_ESCAPE.search(written) is not None or not _is_whole(written)
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, str) and not _is_whole(each):
+            return True
+        todo.extend(each.values() if isinstance(each, dict) else each if isinstance(each, list) else ())
+    return False
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        # Pairs of halves are characters.
+        text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def visible(text: str) -> str:

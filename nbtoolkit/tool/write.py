@@ -12,9 +12,11 @@ from nbtoolkit.tool.disk import FileChange
 from nbtoolkit.tool.faults import FileFault, shown
 from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
-from nbtoolkit.tool.texts import Text, decode, visible
+from nbtoolkit.tool.texts import HALF, Text, as_written, check_whole, decode, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from nbtoolkit.state import AgentState
 
 __all__ = ["Write"]
@@ -74,18 +76,24 @@ class Write(FileTool):
         after = old.encoded(content) if old.text else _encode(content)
         return FileChange(path, before, after, *diffs.unified(visible(old.text), content, name))
 
-    async def call(self, file_path: str, content: str, _agent_state: AgentState | None = None) -> ToolChunk:
+    def call(
+        self, file_path: str, content: str, _agent_state: AgentState | None = None
+    ) -> Coroutine[Any, Any, ToolChunk]:
         """Write the file."""
+        return self._run(file_path, content, _agent_state, as_written())
+
+    async def _run(self, file_path: str, content: str, state: AgentState | None, written: str) -> ToolChunk:
         try:
             path = self.located(file_path)
             fault = files.notebook_fault(file_path)
             if fault is not None:
                 raise FileFault(fault)
-            change = self._change(path, file_path, content, _agent_state)
+            check_whole(content, written)
+            change = self._change(path, file_path, content, state)
             names = disk.other_names(path)
             folders = disk.replace_file(path, change.after, expected=change.before, new=change.before is None)
             change = replace(change, folders=folders)
-            disk.remember(_agent_state, path, disk.written(path, change.after))
+            disk.remember(state, path, disk.written(path, change.after))
         except FileFault as fault:
             return files.failed(fault)
         lines = content.count("\n") + (not content.endswith("\n") and bool(content))
@@ -100,4 +108,4 @@ def _encode(content: str) -> bytes:
     try:
         return content.encode()
     except UnicodeEncodeError:
-        raise FileFault("the content holds half of a surrogate pair, which is no character.") from None
+        raise FileFault(HALF) from None

@@ -21,7 +21,7 @@ from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultStat
 from nbtoolkit.permission.engine import PermissionEngine
 from nbtoolkit.permission.rule import PermissionContext
 from nbtoolkit.state import AgentState
-from nbtoolkit.tool import documents
+from nbtoolkit.tool import disk, documents
 from nbtoolkit.tool.read import Read
 from nbtoolkit.tool.result import ToolChunk
 
@@ -131,6 +131,15 @@ def test_a_device_is_not_read(path: str) -> None:
 def test_a_pipe_doesnt_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "no ordinary file" in text(read(tmp_path / "pipe"))
+
+
+def test_a_file_that_has_nothing_to_give_now_is_not_waited_for() -> None:
+    # As the system's own logs are, which look like ordinary files.
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    with disk._File(reading, "rb") as file:
+        assert file.read(10) == b""
+    os.close(writing)
 
 
 @pytest.mark.parametrize(

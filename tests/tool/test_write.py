@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -13,14 +14,17 @@ from typing import Any
 
 import pytest
 
-from nbtoolkit.message import TextBlock, ToolResultState
+from nbtoolkit.message import TextBlock, ToolCallBlock, ToolResultState
 from nbtoolkit.permission.engine import PermissionEngine
-from nbtoolkit.permission.rule import PermissionContext
+from nbtoolkit.permission.rule import PermissionContext, PermissionMode
 from nbtoolkit.state import AgentState
+from nbtoolkit.tool.bash import Bash
 from nbtoolkit.tool.edit import Edit
 from nbtoolkit.tool.files import FileChange, FileFault
 from nbtoolkit.tool.read import Read
 from nbtoolkit.tool.result import ToolChunk
+from nbtoolkit.tool.texts import check_whole
+from nbtoolkit.tool.toolkit import Toolkit
 from nbtoolkit.tool.write import Write
 
 
@@ -160,6 +164,55 @@ def test_a_character_that_the_encoding_hasnt_is_an_error_and_nothing_is_written(
     path.write_bytes(before)
     assert "which has no" in text(call(Edit(), path, old_string="vu", new_string="日本"))
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Write", {"file_path": "new.txt", "content": "a?b"}),
+        ("Write", {"file_path": "a.txt", "content": "a?b"}),
+        ("Edit", {"file_path": "a.txt", "old_string": "old", "new_string": "?"}),
+        ("Bash", {"command": "echo ? > new.txt"}),
+    ],
+)
+def test_half_a_character_of_a_models_text_is_an_error_and_nothing_else_is_written_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, given: dict[str, str], raw: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    toolkit = Toolkit(tools=[Write(), Edit(), Read(), Bash()])
+    toolkit.mode = PermissionMode.BYPASS
+    (tmp_path / "a.txt").write_text("old\n")
+
+    def send(text: str) -> Any:
+        written = json.dumps({name: value.replace("?", text) for name, value in given.items()}, ensure_ascii=not raw)
+        return asyncio.run(toolkit.call_tool(ToolCallBlock(name=tool, input=written)).complete())
+
+    asyncio.run(toolkit.call("Read", file_path="a.txt").complete())
+    for half in ("\ud83d", "\ude00", "\ude00\ud83d"):
+        response = send(half)
+        assert response.state is ToolResultState.ERROR
+        assert "half of a surrogate pair" in response.text
+        assert (tmp_path / "a.txt").read_text() == "old\n"
+        assert not (tmp_path / "new.txt").exists()
+    # A pair is a character, and the mark itself may be meant.
+    for whole in ("\ud83d\ude00", "\ufffd"):
+        assert send(whole).state is ToolResultState.SUCCESS
+        name = given.get("file_path", "new.txt")
+        assert whole.encode("utf-16", "surrogatepass").decode("utf-16") in (tmp_path / name).read_text()
+        (tmp_path / "new.txt").unlink(missing_ok=True)
+        (tmp_path / "a.txt").write_text("old\n")
+        asyncio.run(toolkit.call("Read", file_path="a.txt").complete())
+
+
+def test_half_a_character_is_seen_also_where_the_models_text_is_no_json() -> None:
+    broken = '{"file_path": "a", "content": "\\%s",}'
+    for text, whole in (("ud83d", False), ("ude00", False), ("ud83d\\ude00", True), ("uFFFD", True), ("ud83dx", False)):
+        if whole:
+            check_whole("\ufffd", broken % text)
+        else:
+            with pytest.raises(FileFault, match="half of a surrogate pair"):
+                check_whole("\ufffd", broken % text)
 
 
 def test_the_mode_of_a_file_is_kept(tmp_path: Path) -> None:
