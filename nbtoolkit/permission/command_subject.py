@@ -28,6 +28,9 @@ __all__ = ["CommandSubject", "Form", "form", "names_all", "pattern_fault", "prog
 # A word of a command as a rule sees it: what it can be, None where other things are possible; splits means "or several".
 Form = tuple[tuple[tuple[str, ...] | None, bool], ...]
 
+# Nobody reads a longer rule.
+LONGEST = 300
+
 _NO, _UNKNOWN, _YES = Match.NO, Match.UNKNOWN, Match.YES
 
 # A rule for any words behind these would allow everything.
@@ -290,10 +293,10 @@ def suggest(args: Sequence[Argument], allowed: Form | None, reach: int = 0) -> P
     if not words:
         return None
     chosen, open_end = _chosen(words, reach, known=len(words) == len(allowed))
-    if not chosen or _tells(chosen):
+    if not chosen or sum(map(len, chosen)) > LONGEST or _tells(chosen):
         return None
     text = " ".join(shlex.quote(word) if re.search(r"[\s'\"\\$`()*]|^$|:$", word) else word for word in chosen)
-    if "\n" in text or len(text) > 300:
+    if "\n" in text or len(text) > LONGEST:
         return None
     return PermissionRule(
         tool_name="Bash", rule_content=f"{text}:*" if open_end else text, behavior=PermissionBehavior.ALLOW

@@ -11,13 +11,14 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nbtoolkit.permission.own_files import OWN, OWN_FILE, own_below, own_files_known, protected
+from nbtoolkit.permission.own_files import OWN, OWN_FILE, is_own_name, own_below, own_files_known, protected
 from nbtoolkit.permission.sensitive import resolve
 from nbtoolkit.permission.shell_argument import UNKNOWN
 from nbtoolkit.permission.shell_globs import expand_files, has_magic
+from nbtoolkit.permission.trees import folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nbtoolkit.permission.shell_argument import Argument
     from nbtoolkit.permission.shell_values import Variables
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["could_be_own", "own_reached", "unknown_own"]
 
+# So many are looked at one by one.
+FEW = 6
 # What a fresh name comes from, and what only counts or tells the time.
 _FRESH = re.compile(
     r"[\"']?(?:\$\(|`)\s*(?:mktemp|date|whoami|hostname|uname|id|nproc|basename \"?\$0)\b[^;|&`]*(?:\)|`)[\"']?\Z"
@@ -56,7 +59,7 @@ def own_reached(
         return found
     for text in unknown:
         if could_be_own(text, cwds, base, below=sweep.below) and _from_elsewhere(sweep.target, variables):
-            return _unknown(cwds, base)
+            return _unknown(cwds, base, sweep.keeps)
     if not cwds and any(
         _globs_own(value.pattern) if value.pattern is not None else sweep.below and _DOTS.match(value.text)
         for value in sweep.target.values
@@ -103,9 +106,10 @@ def _can_be(path: str, first: str, rest: Sequence[str]) -> bool:
     return True
 
 
-def _unknown(cwds: Sequence[str], base: str) -> str | None:
+def _unknown(cwds: Sequence[str], base: str, keeps: Callable[[Sequence[str]], bool] | None = None) -> str | None:
     for path in own_files_known((*cwds, base)):
-        return f"what it changes isn't known until it runs, and could be {OWN} ({_name(path)})"
+        if keeps is None or not keeps(path.split("/")):
+            return f"what it changes isn't known until it runs, and could be {OWN} ({_name(path)})"
     return None
 
 
@@ -122,6 +126,7 @@ def _places(argument: Argument, cwds: Sequence[str]) -> tuple[list[str], list[st
     """The places that a word can be, and the texts of it that aren't known."""
     found: list[str] = []
     unknown: list[str] = []
+    texts: Sequence[str]
     for value in argument.values:
         if UNKNOWN in value.text:
             unknown.append(value.text)
@@ -129,13 +134,30 @@ def _places(argument: Argument, cwds: Sequence[str]) -> tuple[list[str], list[st
         for cwd in cwds or (("/",) if value.text.startswith("/") else ()):
             texts = [value.text]
             if value.pattern is not None:
-                texts = expand_files(value.pattern, cwd) or texts
+                texts = _doubtful(expand_files(value.pattern, cwd) or texts, cwd)
             found += [pair[at] for text in texts if (pair := resolve(text, cwd)) is not None for at in (0, 1)]
     for guess in argument.guesses:
         for cwd in cwds or ("/",):
             texts = (expand_files(guess, cwd) or [guess]) if has_magic(guess) else [guess]
             found += [pair[0] for text in texts if (pair := resolve(text, cwd)) is not None]
     return list(dict.fromkeys(found)), unknown
+
+
+def _doubtful(texts: Sequence[str], cwd: str) -> Sequence[str]:
+    """Of the files that a glob found those that may be an own file or hold one: by their names, as folders or links."""
+    if len(texts) < FEW:
+        return texts
+    found: list[str] = []
+    folders: dict[str, frozenset[str] | None] = {}
+    for text in texts:
+        head, slash, name = text.rpartition("/")
+        if head not in folders:
+            listing = folder(os.path.join(cwd, head + slash or "."))  # noqa: PTH118
+            folders[head] = None if listing is None else frozenset((*listing.links, *listing.folders))
+        doubtful = folders[head]
+        if doubtful is None or not name or name in doubtful or is_own_name(name) or protected(f"/{name}"):
+            found.append(text)
+    return found or texts[:1]
 
 
 def _first(places: Iterable[str], sweep: Sweep, near: Sequence[str]) -> str | None:

@@ -44,6 +44,8 @@ _GNU = _words(
     "awk chmod chown chgrp chroot cp date dd env find head install kill ln make mv nice nohup numfmt printenv readlink realpath rm "
     "rmdir sed shred sort split stat stdbuf tail tar tee test timeout touch tr truncate xargs"
 )
+# No program has a longer name, and its end would be looked for from each of its letters.
+LONGEST_NAME = 100
 _VERSION = re.compile(r"-?\d+(?:\.\d+)*\Z")
 
 
@@ -61,6 +63,8 @@ def family(text: str) -> str:
         return name
     if name[:1] == "g" and name[1:] in _GNU:
         return name[1:]
+    if len(name) > LONGEST_NAME:
+        return name
     short = _VERSION.sub("", name)
     return short if short in _KNOWN else name
 

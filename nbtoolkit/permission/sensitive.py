@@ -56,6 +56,10 @@ DANGEROUS_FILES: list[str] = list(FILES)
 _EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template", ".env.dist"})
 _PROC = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem|root|fd|map_files|auxv)(?:/|$)")
 _GLOB = re.compile(r"[*?\[]")
+# Folders in which a glob was looked at lately.
+MOST_KEPT = 64
+# There a file is what its name says.
+_ODD_PLACES = ("/dev", "/proc", "/sys")
 _SIGNS = re.compile(r"[*?\[\]{}\\!]")
 # Folders that make up a system: never a working directory by default, never removed unasked.
 _SYSTEM = frozenset(
@@ -172,6 +176,7 @@ class Places:
         self._built_in = files is None
         # What folders hold by the usual lists is remembered for all who have those.
         self._hinted = _usual_hints if files is None and directories is None else {}
+        self._alike: dict[str, tuple[Folder, frozenset[str], frozenset[str]]] = {}
 
     def reason(self, paths: Iterable[str], access: Access = "read") -> str | None:
         """What one of these absolute paths (resolved, as written) holds that nobody touches unasked."""
@@ -295,6 +300,22 @@ class Places:
         found = names if every else tuple(name for name in names if self._sieve(name))
         self._hinted[place] = listing, found
         return found
+
+    def alike(self, place: str, listing: Folder) -> tuple[frozenset[str], frozenset[str]] | None:
+        """The files in a folder whose names say nothing, and all other names in it; None where each counts."""
+        if place.startswith(_ODD_PLACES) or place.casefold() in self._files.whole | self._folders.whole:
+            return None
+        kept = self._alike.get(place)
+        if kept is None or kept[0] is not listing:
+            if len(self._alike) > MOST_KEPT:
+                self._alike.clear()
+            special = frozenset((*self._hints(place, listing), *listing.links, *listing.folders))
+            kept = self._alike[place] = listing, frozenset(listing.files) - special, special
+        return kept[1], kept[2]
+
+    def plain(self, name: str) -> bool:
+        """Whether a name says nothing by itself, in whatever folder it is."""
+        return not self._sieve(name) and not is_own_name(name) and "\x00" not in name
 
     def _sieve(self, name: str) -> bool:
         """Whether a name may be, or end, a sensitive path."""

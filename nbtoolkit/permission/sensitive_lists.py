@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Names"]
 
+# No system opens a longer one.
+LONGEST_PATH = 4_096
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -102,6 +104,7 @@ class Names:
 def _heads(path: str) -> list[str]:
     """A path and all that it lies in."""
     heads = []
+    path = path[:LONGEST_PATH]
     while path and path != "/":
         heads.append(path)
         path = path.rpartition("/")[0]

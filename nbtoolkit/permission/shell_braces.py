@@ -25,7 +25,9 @@ def merged(parts: list[Part]) -> tuple[Part, ...]:
     for part in parts:
         last = merged[-1] if merged else None
         alike = last is not None and part.kind == last.kind == "text" and part.quoted == last.quoted
-        if last is not None and alike and (part.quoted or (part.text not in "{}" and last.text not in "{}")):
+        if last is not None and part.kind == last.kind == "glob" and "[" not in part.text + last.text:
+            merged[-1] = Part("glob", last.text + part.text)
+        elif last is not None and alike and (part.quoted or (part.text not in "{}" and last.text not in "{}")):
             merged[-1] = Part("text", last.text + part.text, part.quoted)
         else:
             merged.append(part)

@@ -15,7 +15,7 @@ from nbtoolkit.permission.shell_named import MAX_NAMED, NamedJudge
 from nbtoolkit.permission.shell_operators import Value
 from nbtoolkit.permission.subject import Effect
 from nbtoolkit.permission.sweeps import unlike
-from nbtoolkit.permission.trees import holds_link
+from nbtoolkit.permission.trees import holds_link, not_plain_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +67,9 @@ class EffectJudge(NamedJudge):
             known = known and subject.exact
             paths.append(subject)
         if read.edits and args[0].static in ("cp", "mv"):
-            self.tangled = self.tangled or any(holds_link(path) for each in paths for path in each.paths)
+            self.tangled = self.tangled or any(
+                map(holds_link, not_plain_files({p for each in paths for p in each.paths}))
+            )
         if read.edits:
             inside = known and bool(paths) and all(each.effect in (Effect.EDIT, Effect.READ) for each in paths)
             return (Effect.EDIT if inside else Effect.OTHER), None, paths
@@ -89,7 +91,8 @@ class EffectJudge(NamedJudge):
             for value in argument.values:
                 texts = (value.text,) if value.pattern is None else self.files(value.pattern, value.text, cwds)[0]
                 names.update((os.path.basename(text.rstrip("/")), None) for text in texts)  # noqa: PTH119
-        return [unwritten(os.path.join(target, name)) for target in targets for name in names if name]  # noqa: PTH118
+        texts = [os.path.join(target, name) for target in targets for name in names if name]  # noqa: PTH118
+        return [replace(unwritten(texts[0]), values=tuple(map(Value, texts)))] if texts else []
 
     def meets_link(self, read: Reading, subject: PathSubject) -> bool:
         """Whether copying a folder over another one would write through a link in it."""

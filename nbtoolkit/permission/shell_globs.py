@@ -50,14 +50,24 @@ def expand_files(pattern: str, folder: str) -> list[str] | None:
                 if len(ahead) > MOST_FILES:
                     return None
         found = ahead if at == len(parts) - 1 else [f"{each}/" for each in ahead]
+    if has_magic(parts[-1]):
+        # A folder's own list says that they are there.
+        return found
     return [each for each in found if each and os.path.lexists(os.path.join(folder, each))]  # noqa: PTH118
 
 
 @lru_cache(maxsize=256)
 def _matcher(part: str) -> Callable[[str], bool]:
     """Whether a name is one that a part of a glob names; hidden ones only where it begins so."""
-    match = re.compile(fnmatch.translate(part)).match
     hidden = part.startswith(".")
+    head, star, tail = part.partition("*")
+    if star and not has_magic(head + tail):
+        # The usual kind, by a quicker way.
+        least = len(head) + len(tail)
+        return lambda name: (
+            (hidden or name[0] != ".") and len(name) >= least and name.startswith(head) and name.endswith(tail)
+        )
+    match = re.compile(fnmatch.translate(part)).match
     return lambda name: (hidden or name[0] != ".") and match(name) is not None
 
 

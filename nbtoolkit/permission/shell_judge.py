@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["judge_line"]
 
 MAX_SCRIPTS = 4
-_WORDS = re.compile(r"[\w.+-]*\w")
+_WORDS = re.compile(r"[\w.+-]+")
 
 
 def judge_line(
@@ -91,7 +91,9 @@ class _Judge(LineJudge):
         if not programs & RUNNERS_OF_ANYTHING:
             return frozenset()
         texts = [value.text for each in args[1:] for value in each.values] + self.line.texts
-        return frozenset(word for text in texts for word in _WORDS.findall(text.casefold()))
+        return frozenset(
+            word for text in texts for each in _WORDS.findall(text.casefold()) if (word := each.rstrip(".+-"))
+        )
 
     # ------------------------------------------------------------------------------------------- one command
     def command(self, command: SimpleCommand) -> None:

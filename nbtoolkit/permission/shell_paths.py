@@ -7,14 +7,14 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nbtoolkit.permission.own_files import OWN
+from nbtoolkit.permission.own_files import OWN, is_own_name
 from nbtoolkit.permission.path_subject import READERS, WRITERS, PathSubject, path_subject
 from nbtoolkit.permission.pattern import path_pattern
 from nbtoolkit.permission.sensitive import protected, resolve
 from nbtoolkit.permission.shell_argument import UNKNOWN
 from nbtoolkit.permission.shell_globs import expand_files
 from nbtoolkit.permission.subject import Effect
-from nbtoolkit.permission.trees import holds_link, holds_odd
+from nbtoolkit.permission.trees import folder, holds_link, holds_odd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +27,10 @@ __all__ = ["PathJudge"]
 
 _DEVICES = re.compile(r"/dev/(?:null|stdin|stdout|stderr|tty|zero|random|urandom|full|fd/\d+)\Z")
 _EFFECTS = {Effect.READ: 0, Effect.EDIT: 1, Effect.READ_OUTSIDE: 2}
+
+
+# So many are judged one by one.
+FEW = 6
 
 
 class PathJudge:
@@ -52,7 +56,7 @@ class PathJudge:
         """One word as a path; the worst of all that it can be. ``below``: what lies below it is read or copied too."""
         raw = argument.word.raw
         known = argument.known
-        found: list[PathSubject] = []
+        all_texts: list[str] = []
         for value in argument.values:
             texts: Sequence[str] = (value.text,)
             if value.pattern is not None and UNKNOWN not in value.text:
@@ -64,21 +68,8 @@ class PathJudge:
                     )
                 texts, complete = self.files(value.pattern, value.text, cwds, listed=access == "name" and names is None)
                 known = known and complete
-            for text in texts:
-                if (text == "-" and access == "read") or (not text and len(argument.values) > 1):
-                    continue
-                subject = self.place(
-                    text,
-                    access,
-                    within,
-                    cwds,
-                    strictly=strictly,
-                    below=below,
-                    names=names,
-                    raw=raw,
-                )
-                if subject is not None:
-                    found.append(subject)
+            all_texts += [each for each in texts if each or len(argument.values) == 1]
+        found = self.several(all_texts, access, within, cwds, strictly=strictly, below=below, names=names, raw=raw)
         for guess in argument.guesses:
             subject = self.place(guess, access, within, cwds, strictly=strictly, below=None, names=names, raw=raw)
             if subject is not None and subject.safety is not None:
@@ -104,6 +95,66 @@ class PathJudge:
         paths = tuple(dict.fromkeys(path for each in found for path in each.paths))
         resolved = tuple(dict.fromkeys(path for each in found for path in each.resolved))
         return replace(worst, text=raw, paths=paths, resolved=resolved, suggestion=None)
+
+    def several(
+        self,
+        texts: Sequence[str],
+        access: Access,
+        within: int | None,
+        cwds: tuple[str, ...],
+        *,
+        strictly: bool,
+        below: Below | None,
+        names: tuple[str, ...] | None,
+        raw: str,
+    ) -> list[PathSubject]:
+        """Several texts as paths, those that are alike as one."""
+        one_by_one, alike = (texts, []) if len(texts) < FEW or len(cwds) != 1 else self.alike(texts, cwds[0])
+        found: list[PathSubject] = []
+        for first, others in alike:
+            subject = self.place(first, access, within, cwds, strictly=strictly, below=None, names=names, raw=raw)
+            if subject is not None and self.file_rules:
+                subject = _with_siblings(subject, others)
+            if subject is not None:
+                found.append(subject)
+        for text in one_by_one:
+            if text == "-" and access == "read":
+                continue
+            subject = self.place(text, access, within, cwds, strictly=strictly, below=below, names=names, raw=raw)
+            if subject is not None:
+                found.append(subject)
+        return found
+
+    def alike(self, texts: Sequence[str], cwd: str) -> tuple[list[str], list[tuple[str, list[str]]]]:
+        """Texts that must be judged one by one, and of each folder the files that differ by names which say nothing."""
+        single: list[str] = []
+        folders: dict[str, list[str]] = {}
+        for text in texts:
+            head, slash, name = text.rpartition("/")
+            if UNKNOWN in text or name in ("", ".", "..", "-") or (name[0] == "~" and not slash):
+                single.append(text)
+            else:
+                folders.setdefault(head + slash, []).append(name)
+        groups: list[tuple[str, list[str]]] = []
+        for head, names in folders.items():
+            place = os.path.realpath(os.path.join(cwd, head))  # noqa: PTH118
+            listing = folder(place)
+            alike = None if listing is None or len(names) < FEW else self.places.alike(place, listing)
+            if alike is None:
+                single += [head + name for name in names]
+                continue
+            usual, special = alike
+            plain = [
+                name
+                for name in names
+                if (name in usual and not is_own_name(name)) or (name not in special and self.places.plain(name))
+            ]
+            if len(plain) < len(names):
+                seen = set(plain)
+                single += [head + name for name in names if name not in seen]
+            if plain:
+                groups.append((head + plain[0], plain))
+        return single, groups
 
     def place(
         self,
@@ -224,7 +275,8 @@ class PathJudge:
                 return (), False
             found.extend(each)
         if listed:
-            found = [each for each in found if not self.sensitive_one(each, cwds)]
+            doubtful = set(self.alike(found, cwds[0])[0] if len(cwds) == 1 else found)
+            found = [each for each in found if each not in doubtful or not self.sensitive_one(each, cwds)]
         if any(name.startswith("-") for name in found):
             # A file's name that a program would read as an option.
             return found, False
@@ -237,3 +289,10 @@ def _wanted(below: Below, root: str) -> Callable[[str], bool] | None:
         return None
     patterns = [path_pattern(each.removeprefix("/"), root, wide=True) for each in below.globs]
     return lambda path: any(each.fault is not None or each.matches(path) for each in patterns)
+
+
+def _with_siblings(subject: PathSubject, names: Sequence[str]) -> PathSubject:
+    """A file's subject as that of several in its folder."""
+    paths = [f"{path.rpartition('/')[0]}/{name}" for path in subject.paths for name in names]
+    resolved = [f"{path.rpartition('/')[0]}/{name}" for path in subject.resolved for name in names]
+    return replace(subject, paths=tuple(dict.fromkeys(paths)), resolved=tuple(dict.fromkeys(resolved)), suggestion=None)

@@ -299,10 +299,14 @@ class Reader(CompoundReader):
         if self.pos == start:
             raise Unreadable(f"{self.source[start : start + 12]!r} stands where a word must")
         words = [Word(self.source[start : self.pos], start, each) for each in expand_braces(parts)]
-        self.words_read += len(words)
+        self.count_words(len(words))
+        return words
+
+    def count_words(self, more: int) -> None:
+        """Refuse more than anybody reads."""
+        self.words_read += more
         if self.words_read > MAX_WORDS:
             raise Unreadable(f"it has more than {MAX_WORDS:,} words")
-        return words
 
     def assignment(self, command: SimpleCommand) -> bool:
         """Take an assignment, if one stands here."""
@@ -313,6 +317,7 @@ class Reader(CompoundReader):
             return False
         start = self.pos
         self.pos = match.end()
+        self.count_words(1)
         name, element, append = match.group(1, 2, 3)
         if element:
             self.arithmetic_names(element[1:-1])

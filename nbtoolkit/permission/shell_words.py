@@ -112,6 +112,11 @@ class WordReader:
             if self.source.startswith("(", self.pos, self.end) and char != "[":
                 raise Unreadable("it holds an extended pattern")
             parts.append(Part("text" if assignment else "glob", char))
+            while char == "*" and not assignment and self.source.startswith("*", self.pos, self.end):
+                # Several mean what one means.
+                self.pos += 1
+                if self.source.startswith("(", self.pos, self.end):
+                    raise Unreadable("it holds an extended pattern")
         elif char == "]":
             parts.append(Part("text", char))
         elif char in "{}":

@@ -11,9 +11,9 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["MOST_ENTRIES", "Folder", "folder", "holds_link", "holds_odd", "is_odd"]
+__all__ = ["MOST_ENTRIES", "Folder", "folder", "holds_link", "holds_odd", "is_odd", "not_plain_files"]
 
 # A tree with more entries isn't searched to its end; what wasn't seen isn't called clean either.
 MOST_ENTRIES = 50_000
@@ -113,3 +113,18 @@ def holds_link(path: str, keeps: Callable[[Sequence[str]], bool] | None = None) 
     if os.path.islink(path):  # noqa: PTH114
         return True
     return _any_below(path, lambda listing: any(keeps is None or not keeps([name]) for name in listing.links))
+
+
+def not_plain_files(paths: Iterable[str]) -> list[str]:
+    """Of many paths those that are folders or links, or can't be told, as the lists of their folders say."""
+    found: list[str] = []
+    doubtful: dict[str, frozenset[str] | None] = {}
+    for path in paths:
+        head, _, name = path.rpartition("/")
+        if head not in doubtful:
+            listing = folder(head or "/")
+            doubtful[head] = None if listing is None else frozenset((*listing.folders, *listing.links))
+        names = doubtful[head]
+        if names is None or name in names:
+            found.append(path)
+    return found

@@ -31,6 +31,8 @@ _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?\Z")
 
 # They add words to a command; one inside the other so many times is looked at as a whole no more.
 _APPENDERS = frozenset({"xargs", "parallel", "find"})
+# A longer text that becomes words isn't read.
+LONGEST_SPLIT = 4_000
 MOST_APPENDERS = 8
 MOST_WORDS = 400
 
@@ -97,6 +99,8 @@ def _split(word: str, rest: Sequence[Argument]) -> Inner:
         if not rest or rest[0].static is None:
             return all_ways(inner, rest[1:])
         text, rest = rest[0].static, rest[1:]
+    if len(text) > LONGEST_SPLIT:
+        return all_ways(inner, rest)
     try:
         words = shlex.split(text)
     except ValueError:
