@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,3 +75,33 @@ def test_a_device_is_written_to_as_it_is() -> None:
     assert not Path("/dev/null").is_file()
     with pytest.raises(OSError, match="No space left"):
         atomic.replace("/dev/full", b"anything")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells when a process was started")
+def test_what_a_killed_process_left_under_a_passing_name_goes_with_the_next_file_that_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = """
+import os, sys
+from nbtoolkit import atomic
+os.replace = lambda *a, **k: os.kill(os.getpid(), 9)
+atomic.replace(sys.argv[1], b"new")
+"""
+    file = tmp_path / "kept"
+    file.write_bytes(b"old")
+    killed = subprocess.run([sys.executable, "-c", program, file], check=False, timeout=60)
+    assert killed.returncode == -9
+    assert file.read_bytes() == b"old"
+    (left,) = (each.name for each in tmp_path.iterdir() if each != file)
+    # Of one that is at work still, of another machine, and what only looks like one.
+    mine = atomic.passing_name()
+    machine = left.split("-")[1]
+    other = "0" * 8 if machine != "0" * 8 else "1" * 8
+    foreign, old = (f".nbtoolkit-{other}-1-1-{digit * 12}.tmp" for digit in "01")
+    for name in (mine, foreign, old, ".nbtoolkit-notes.tmp"):
+        (tmp_path / name).touch()
+    os.utime(tmp_path / old, (1_000_000, 1_000_000))
+    monkeypatch.setattr(atomic, "_swept", set())
+    atomic.replace(file, b"new")
+    assert {each.name for each in tmp_path.iterdir()} == {"kept", mine, foreign, ".nbtoolkit-notes.tmp"}
+    assert file.read_bytes() == b"new"

@@ -13,7 +13,6 @@ import errno
 import hashlib
 import io
 import os
-import secrets
 import stat
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
@@ -271,12 +270,14 @@ def replace_file(path: str, data: bytes, *, expected: bytes | None = None, new: 
                 raise FileFault(f"{path!r} was created by somebody else just now. Read it first.")
             if old is not None and not stat.S_ISREG(old.st_mode):
                 raise FileFault(_odd(path, "replaced"))
-            temporary = f".nbtoolkit-{secrets.token_hex(8)}.tmp"
+            atomic.sweep(folder if holder.descriptor is None else holder.descriptor)
+            temporary = atomic.passing_name()
             try:
-                _fill(temporary, data, old, holder)
+                placed = _fill(temporary, name if new else None, data, old, holder)
                 if expected is not None and _content(name, holder) != expected:
                     raise FileFault(f"{path!r} was changed by somebody else just now. Read it again first.")
-                _put(temporary, name, holder, new=new)
+                if not placed:
+                    _put(temporary, name, holder, new=new)
                 done = True
             except FileExistsError:
                 raise FileFault(f"{path!r} was created by somebody else just now. Read it first.") from None
@@ -363,18 +364,22 @@ def _content(name: str, holder: Holder) -> bytes | None:
         return None
 
 
-def _fill(temporary: str, data: bytes, old: os.stat_result | None, holder: Holder) -> None:
-    """Write the new file beside the old one, all of it, and give it the old one's mode and owner."""
+def _fill(temporary: str, new: str | None, data: bytes, old: os.stat_result | None, holder: Holder) -> bool:
+    """Write the new file beside the old one, all of it, and give it the old one's mode and owner.
+
+    One that takes no other's place gets its own name, ``new``, at once where the system can do that: then it is true.
+    """
     # A new file gets what the process's mask leaves; a secret one is never readable to others, not for a moment.
     mode = 0o666 if old is None else 0o600
     if holder.descriptor is not None and (nameless := atomic.nameless(holder.descriptor, mode)) is not None:
         with os.fdopen(nameless, "wb") as file:
             _pour(file, data, old)
-            if atomic.name_it(nameless, temporary, holder.descriptor):
-                return
+            if atomic.name_it(nameless, new or temporary, holder.descriptor):
+                return new is not None
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _CLOSED
     with os.fdopen(os.open(_at(temporary, holder), flags, mode, dir_fd=holder.descriptor), "wb") as file:
         _pour(file, data, old)
+    return False
 
 
 def _pour(file: IO[bytes], data: bytes, old: os.stat_result | None) -> None:

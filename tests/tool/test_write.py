@@ -622,3 +622,29 @@ def test_a_new_file_is_as_open_as_the_process_says(tmp_path: Path) -> None:
     finally:
         os.umask(mask)
     assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="elsewhere a file has a name before it is whole")
+def test_a_new_file_never_has_another_name_and_what_a_kill_left_goes_with_the_next_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nbtoolkit import atomic
+
+    names: list[str] = []
+    link = os.link
+
+    def linked(source: str, name: str, **options: Any) -> None:
+        names.append(name)
+        link(source, name, **options)
+
+    monkeypatch.setattr(os, "link", linked)
+    call(Write(), tmp_path / "new.txt", content="new\n")
+    assert names == ["new.txt"]
+    # Process 4194304 is one more than there can be.
+    machine = atomic.passing_name().split("-")[1]
+    left = tmp_path / f".nbtoolkit-{machine}-4194304-1-{'0' * 12}.tmp"
+    left.touch()
+    monkeypatch.setattr(atomic, "_swept", set())
+    call(Edit(), tmp_path / "new.txt", old_string="new", new_string="newer")
+    assert [each.name for each in tmp_path.iterdir()] == ["new.txt"]
+    assert (tmp_path / "new.txt").read_text() == "newer\n"
