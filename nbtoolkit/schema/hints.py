@@ -267,9 +267,10 @@ def _as_sent(sent: Any, read: Callable[[Any], Any]) -> Any:
 
 
 def _adapt_union(hint: Any) -> Any:
-    # A text that could also be base64 of something is a text first.
-    members = tuple(sorted(te.get_args(hint), key=lambda member: member in _BYTES_LIKE and str in te.get_args(hint)))
-    if members != te.get_args(hint):
+    members = te.get_args(hint)
+    if str in members and any(member in _BYTES_LIKE for member in members):
+        # A text that could also be base64 of something is a text first.
+        members = tuple(sorted(members, key=lambda member: member in _BYTES_LIKE))
         hint = Union[members]  # noqa: UP007
     adapted = [adapt(member) for member in members]
     if all(new is old for new, old in zip(adapted, members, strict=True)):
