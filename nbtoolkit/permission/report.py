@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from nbtoolkit.permission.conditions import parse_content
+from nbtoolkit.permission.covering import conditions_cover, path_covers
 from nbtoolkit.permission.pattern import is_path_pattern, path_pattern
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.permission.traits import traits_of
@@ -20,6 +23,7 @@ __all__ = ["RuleFault", "report"]
 
 ALLOW, ASK, DENY = PermissionBehavior.ALLOW, PermissionBehavior.ASK, PermissionBehavior.DENY
 
+_ARGUMENT = re.compile(r"([A-Za-z_]\w*)\s*==?\s*")
 _STRONGER = {ALLOW: (DENY, ASK, ALLOW), ASK: (DENY, ASK), DENY: (DENY,)}
 
 
@@ -57,7 +61,10 @@ def report(engine: PermissionEngine, tools: Sequence[Judged]) -> list[RuleFault]
             # A dead one shadows nothing, and is told of once.
             by_tool.setdefault(rule.tool_name, []).append(rule)
     for name, several in by_tool.items():
-        faults.extend(_shadowed(several, getattr(by_name.get(name), "rule_covers", None)))
+        named = by_name.get(name)
+        covers = getattr(named, "rule_covers", None)
+        paths = named is not None and _takes_paths(named)
+        faults.extend(_shadowed(several, covers or partial(_covers_more, base=engine.base, paths=paths)))
     return faults
 
 
@@ -84,6 +91,8 @@ def _content(rule: PermissionRule, tool: Judged, base: str) -> RuleFault | None:
     if traits.rule_fault is not None:
         text = traits.rule_fault(tool, rule)
         return None if text is None else RuleFault(rule, "dead", text)
+    if traits.subjects is not None and _takes_paths(tool):
+        return _path_content(rule, tool, base)
     if traits.subjects is not None or traits.own_match:
         return None
     parsed = parse_content(content)
@@ -102,6 +111,32 @@ def _content(rule: PermissionRule, tool: Judged, base: str) -> RuleFault | None:
             if fault is not None:
                 return RuleFault(rule, "dead", fault)
     return None
+
+
+def _takes_paths(tool: Judged) -> bool:
+    """Whether a rule's content for a tool is a path pattern: for the built-ins that judge the files of their calls."""
+    return traits_of(type(tool)).subjects is not None and isinstance(getattr(tool, "path_argument", None), str)
+
+
+def _path_content(rule: PermissionRule, tool: Judged, base: str) -> RuleFault | None:
+    content = rule.rule_content or ""
+    named = _ARGUMENT.match(content)
+    if named is not None and named.group(1) in tool.input_schema.get("properties", {}):
+        meant = f"{rule.tool_name}({content[named.end() :]})"
+        return RuleFault(rule, "dead", f"a rule for {rule.tool_name} is a path and names no argument; write {meant}.")
+    fault = path_pattern(content, base, wide=rule.behavior is not ALLOW).fault
+    return None if fault is None else RuleFault(rule, "dead", fault)
+
+
+def _covers_more(general: PermissionRule, special: PermissionRule, *, base: str, paths: bool) -> bool:
+    """Whether a rule about a path or arguments names all that another one names."""
+    first, second = general.rule_content or "", special.rule_content or ""
+    wide, special_wide = general.behavior is not ALLOW, special.behavior is not ALLOW
+    where = general.base or base
+    if where != (special.base or base):
+        return False
+    covers = path_covers if paths else conditions_cover
+    return covers(first, second, where, wide=wide, special_wide=special_wide)
 
 
 def _shadowed(
@@ -142,5 +177,4 @@ def _covers(
         return False
     if covers is not None:
         return covers(general, special)
-    first, second = parse_content(general.rule_content), parse_content(special.rule_content)
-    return first.fault is None and second.fault is None and set(first.conditions) <= set(second.conditions)
+    return False

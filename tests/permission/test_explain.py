@@ -12,6 +12,7 @@ from nbtoolkit.permission.grants import Grants
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionDecision, PermissionRule
 from nbtoolkit.permission.subject import Effect
 from nbtoolkit.tool.bash import Bash
+from nbtoolkit.tool.read import Read
 from nbtoolkit.tool.write import Write
 
 if TYPE_CHECKING:
@@ -216,6 +217,81 @@ def test_a_command_rule_that_does_nothing_is_reported(bench: Any, rules: list[st
 )
 def test_command_rules_that_do_something_are_not_reported(bench: Any, rules: list[str]) -> None:
     assert [str(each) for each in bench("default", *rules).engine.report([Bash()])] == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        (["allow Read(./data/**)", "allow Read(./data/a.csv)"], "already says so"),
+        (["allow Read(./data/**)", "allow Read(data/old/**)"], "already says so"),
+        (["allow Read(*.csv)", "allow Read(./data/*.csv)"], "already says so"),
+        (["deny Read(*.key)", "allow Read(./keys/a.key)"], "the rule deny Read(*.key) (user) comes before it"),
+        (["deny Read(*.key)", "allow Read(keys/*.KEY)"], "comes before it"),
+        (["deny Read(secret/**)", "allow Read(./secret/a/b.txt)"], "comes before it"),
+        (["ask Write(~/**)", "allow Write(~/notes.txt)"], "comes before it"),
+        (["deny Write(**)", "allow Write(/srv/**)"], "comes before it"),
+        (["deny Read(id_*)", "ask Read(id_rsa)"], "comes before it"),
+        (["allow Read(file_path=data/**)"], "a rule for Read is a path and names no argument; write Read(data/**)"),
+        (["deny Read(data/*/../x)"], "never matches a resolved path"),
+    ],
+)
+def test_a_path_rule_that_does_nothing_is_reported(bench: Any, rules: list[str], said: str) -> None:
+    faults = bench("default", *rules).engine.report([Read(), Write()])
+    assert len(faults) == 1
+    assert said in str(faults[0])
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ["allow Read(./data/**)", "allow Read(./data2/a.csv)"],
+        ["allow Read(./data/**)", "allow Read(./data/../x/**)"],
+        ["allow Read(./data/**)", "deny Read(./data/a.csv)"],
+        ["allow Read(./data/**)", "allow Write(./data/a.csv)"],
+        ["allow Read(data/*)", "allow Read(./data/a/**)"],
+        ["allow Read(*.csv)", "allow Read(/srv/a.csv)"],
+        ["allow Read(**)", "allow Read(/srv/**)"],
+        ["deny Read(./secret/**)", "ask Read(secret/**)"],
+        ["deny Read(*.key)", "allow Read(./keys/**)"],
+        ["deny Read(*.key)", "allow Read(./keys/a.k*)"],
+        ["deny Read(./a.txt)", "ask Read(a.txt)"],
+    ],
+)
+def test_path_rules_that_do_something_are_not_reported(bench: Any, rules: list[str], project: Path) -> None:
+    assert [str(each) for each in bench("default", *rules).engine.report([Read(), Write()])] == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        (["allow load_table(limit<=1000)", "allow load_table(limit<=500)"], "already says so"),
+        (["allow load_table(limit<=1000)", "allow load_table(limit=10)"], "already says so"),
+        (["deny load_table(limit>10)", "allow load_table(limit>=11)"], "comes before it"),
+        (["allow load_table(path=data/**)", "allow load_table(path=data/a.csv)"], "already says so"),
+        (["allow load_table(path=data/**)", "allow load_table(path=data/x/**, limit<5)"], "already says so"),
+        (["deny load_table(path=prod*)", 'allow load_table(path="production")'], "comes before it"),
+    ],
+)
+def test_an_argument_rule_inside_a_wider_one_is_reported(bench: Any, tool: Any, rules: list[str], said: str) -> None:
+    faults = bench("default", *rules).engine.report([tool()])
+    assert len(faults) == 1
+    assert said in str(faults[0])
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ["deny load_table(limit<500)", "allow load_table(limit<=500)"],
+        ["deny load_table(limit<500)", "allow load_table(limit<600)"],
+        ["allow load_table(limit<=500)", "allow load_table(limit>=1)"],
+        ["allow load_table(limit<=500)", "allow load_table(limit!=3)"],
+        ["allow load_table(path=data/**)", "allow load_table(path=data2/a.csv)"],
+        ["allow load_table(path=prod*)", "allow load_table(path=p*)"],
+        ["allow load_table(path=a*)", "allow load_table(limit=1)"],
+    ],
+)
+def test_argument_rules_that_differ_are_not_reported(bench: Any, tool: Any, rules: list[str]) -> None:
+    assert bench("default", *rules).engine.report([tool()]) == []
 
 
 def test_trying_a_change_leaves_the_grants_alone() -> None:
