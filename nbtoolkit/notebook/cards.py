@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from nbtoolkit.notebook import scheduling
+from nbtoolkit.notebook import scheduling, tables
 from nbtoolkit.notebook.finish import finish
 from nbtoolkit.notebook.order import displayed
 from nbtoolkit.notebook.pending import PendingCall, Shared, Slot, in_words, same
@@ -39,6 +39,7 @@ TURNS = 3
 MAX_HELD = 50
 # Cards that hold a record for a page loaded again, a dozen widgets each.
 MAX_LEFT = 20
+ANSWERED = "answered, the call goes on"
 RUNNING, DONE = " · running …", " · done, its record is below"
 
 
@@ -61,6 +62,8 @@ class Cards:
         self._pending: dict[str, PendingCall] = {}
         self._held: dict[str, list[PendingCall]] = {}
         self._left: deque[PendingCall] = deque()
+        # Displays of questions that were answered, for the record of their call.
+        self._vacant: dict[str, tuple[str, Mapping[str, Any]]] = {}
         self._ids = itertools.count(1)
         self._batches: dict[Key, _Batch] = {}
         self._trays: dict[Key, Shared] = {}
@@ -155,13 +158,41 @@ class Cards:
             for each in call.saved:
                 each.say(lambda: [in_words(call.card)])
             _item(taken).hold(call.card.view)
-        else:
+        elif not self._taken_in(call, number, parent):
             scheduling.publish(call.bundle(), parent=parent, display_id=call.display_id(number))
             displayed(call.display_id(number))
             call.saved.append(Saved(call.display_id(number), parent, lambda: [in_words(call.card)]))
         # The card of the same call before it was edited; it goes now that this one is there.
         for earlier in held:
             self.take_away(earlier)
+
+    def _taken_in(self, call: PendingCall, number: int, parent: Mapping[str, Any]) -> bool:
+        """Whether the card of the call that a server asks in shows the question: it needs no display of its own then."""
+        call_id = getattr(call.request.tool, "call_id", None)
+        held = self._held.get(call_id or "")
+        if number > 1 or not held or not _is_approval(held[-1].card) or not held[-1].stands(parent):
+            return False
+        host = _item(held[-1])
+        if not host.take_in(call.card.view):
+            return False
+        call.host = host
+        return True
+
+    def _leave_to_call(self, call: PendingCall) -> bool:
+        """Whether a question's display is left for the record of the call that it came up in."""
+        call_id = getattr(call.request.tool, "call_id", None)
+        if call_id is None or call_id in self._vacant or not call.stands(call.question.origin.parent):
+            return False
+        self._vacant[call_id] = (call.display_id(1), call.question.origin.parent)
+        said = tables.message(f"{call.title}: {ANSWERED}")
+        scheduling.publish(said, parent=call.question.origin.parent, display_id=call.display_id(1), update=True)
+        while len(self._vacant) > MAX_HELD:
+            self._empty(next(iter(self._vacant)))
+        return True
+
+    def _empty(self, call_id: str) -> None:
+        display_id, parent = self._vacant.pop(call_id)
+        scheduling.publish({}, parent=parent, display_id=display_id, update=True)
 
     @staticmethod
     def _show_shared(call: PendingCall, shared: Shared, parent: Mapping[str, Any]) -> None:
@@ -211,7 +242,8 @@ class Cards:
         held = self._held.get(call_id)
         call = held[-1] if held else None
         if call is None or not call.stands(parent):
-            return None
+            display_id, below = self._vacant.get(call_id, ("", {}))
+            return Slot(display_id) if display_id and same(below, parent) else None
         shared = call.shared
         return Slot(call.display_id(1)) if shared is None else finish(lambda: shared.slot(call))
 
@@ -221,6 +253,11 @@ class Cards:
 
     def _let_go(self, call_id: str, record: Mapping[str, Any] | None, slot: Slot | None) -> None:
         held = self._held.get(call_id, [])
+        vacant = self._vacant.get(call_id)
+        if vacant is not None and slot is not None and slot.display_id == vacant[0]:
+            del self._vacant[call_id]
+        elif vacant is not None:
+            self._empty(call_id)
         while held:
             self.take_away(held[0], record, given_up=slot is not None and slot.display_id == held[0].display_id(1))
             del held[0]
@@ -237,6 +274,9 @@ class Cards:
             if call.shared is not None:
                 self._end_item(call, call.shared, record)
             else:
+                given_up = given_up or call.host is not None or self._leave_to_call(call)
+                if call.host is not None:
+                    call.host.let_out(call.card.view)
                 if record is not None and call.answered_elsewhere:
                     self._leave(call, record)
                 else:
@@ -308,6 +348,8 @@ class Cards:
             self.ended(call_id)
         while self._left:
             self._left.popleft().close_cards()
+        for call_id in list(self._vacant):
+            self._empty(call_id)
 
 
 def _key(question: Question) -> Key:

@@ -82,6 +82,8 @@ class PendingCall:
     lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     #: What a saved notebook says of it.
     saved: list[Saved] = field(default_factory=list)
+    #: The card of the call that a server asks in, where that took this one in.
+    host: ApprovalCard | None = None
 
     @property
     def title(self) -> str:

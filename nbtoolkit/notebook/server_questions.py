@@ -19,6 +19,7 @@ from nbtoolkit.permission.approval import Approval, ApprovalRequest, ask
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision
 from nbtoolkit.schema.sound import sound
 from nbtoolkit.tool.base import ToolBase
+from nbtoolkit.tool.progress import current_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,6 +46,8 @@ class ServerQuestion(ToolBase):
     """
 
     is_mcp = True
+    #: The id of the call that the server asks in, where it is known.
+    call_id: str | None = None
 
     def __init__(
         self,
@@ -190,6 +193,7 @@ def _request(asked: ServerQuestion, shown: dict[str, Any]) -> ApprovalRequest:
     message = f"The MCP server {asked.server!r} asks: {asked.message}"
     # No rule and no policy answers for a person.
     decision = PermissionDecision(PermissionBehavior.ASK, message, "question", bypass_immune=True)
+    asked.call_id = getattr(current_call.get(), "id", None)
     return ApprovalRequest(id=new_id(), tool=asked, tool_input=shown, decision=decision, origin=hooks.origin())
 
 

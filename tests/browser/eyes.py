@@ -75,10 +75,14 @@ _CUT = """where => {
     if (!seen(node)) continue;
     const style = getComputedStyle(node);
     // A button's second line is for screen readers.
-    const text = node.tagName === 'SELECT' ? node.selectedOptions[0]?.textContent ?? '' : node.textContent.split('\\n')[0];
+    let texts = [node.textContent.split('\\n')[0]];
+    // What is picked must be read, and of the modes each may be.
+    if (node.tagName === 'SELECT')
+      texts = [...(node.closest('.nbtk-mode') ? node.options : node.selectedOptions)].map(each => each.textContent);
     ink.font = style.font;
     const room = node.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    if (ink.measureText(text).width > room + 1 || parseFloat(style.fontSize) * 1.2 > node.offsetHeight) found.push(text);
+    const low = parseFloat(style.fontSize) * 1.2 > node.offsetHeight;
+    found.push(...texts.filter(text => low || ink.measureText(text).width > room + 1));
   }
   return found;
 }"""

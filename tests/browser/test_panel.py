@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import nbformat
 from playwright.sync_api import expect
 
+from tests.browser.eyes import cut_off, enlarge_text
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -268,6 +270,11 @@ def it_fits_narrow_and_wide_light_and_dark(page: NotebookPage, panel: Locator) -
         turn(panel, part)
         assert is_inside(panel), part
     shot(page, "panel-narrow", panel)
+    turn(panel, "Tools")
+    enlarge_text(page, 2)
+    assert cut_off(page, ".nbtk-panel") == []
+    assert is_inside(panel)
+    enlarge_text(page, 1)
     page.page.set_viewport_size({"width": 1200, "height": 900})
     turn(panel, "Tools")
 

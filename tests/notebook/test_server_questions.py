@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import ipywidgets as w
@@ -14,11 +15,13 @@ from nbtoolkit import redact
 from nbtoolkit.mcp.interaction import Elicitation, ElicitationAnswer, Interaction, SamplingRequest
 from nbtoolkit.mcp.oauth import SignIn
 from nbtoolkit.notebook import scheduling
-from nbtoolkit.notebook.approver import InlineApprover, PendingCall
+from nbtoolkit.notebook.approver import VIEW, InlineApprover, PendingCall
 from nbtoolkit.notebook.scheduling import Means, Presence
 from nbtoolkit.notebook.server_questions import ServerQuestions
 from nbtoolkit.permission.planned import POLICY, parse_answers
-from tests.notebook.test_approver import LIMIT, Screen, clicks, until
+from nbtoolkit.tool.progress import current_call
+from tests.notebook.asking import request
+from tests.notebook.test_approver import LIMIT, Screen, clicks, ends, shown_once, until
 
 FORM = {
     "type": "object",
@@ -316,3 +319,62 @@ def test_a_planned_answer_is_not_left_over_where_a_cassette_answered(line: str) 
     approver.answers.set(parse_answers(line, lines=True))
     asyncio.run(ServerQuestions(approver).passed_over(Elicitation("crm", "Who are you?", FORM)))
     assert approver.answers.faults() == []
+
+
+# ------------------------------------------------------------------------------------------------------- in its call
+class InACall:
+    """A call that a person allowed, or a rule, in which a server asks twice."""
+
+    def __init__(self, screen: Screen, *, by_card: bool) -> None:
+        self.screen, self.by_card = screen, by_card
+        self.approver = InlineApprover()
+        self.seen: list[list[str]] = []
+
+    async def ask(self) -> None:
+        answer = asyncio.ensure_future(form({"type": "object"})(ServerQuestions(self.approver)))
+        await until(self.approver.pending)
+        call = self.approver.find()
+        if not self.by_card:
+            shown_once(call)
+        self.seen.append([text for text in map(kind, self.screen.displays.values()) if text])
+        clicks("Send")(call)
+        await answer
+
+    def run(self) -> None:
+        async def main() -> None:
+            async with asyncio.timeout(LIMIT):
+                if self.by_card:
+                    allowed = asyncio.ensure_future(self.approver(request()))
+                    await until(self.approver.pending)
+                    shown_once(self.approver.find())
+                    clicks("Allow once")(self.approver.find())
+                    await allowed
+                current_call.set(SimpleNamespace(id="call-1"))
+                await self.ask()
+                await self.ask()
+
+        asyncio.run(main())
+
+
+def kind(data: dict[str, Any]) -> str:
+    return "" if not data else "widgets" if VIEW in data else str(data["text/plain"])
+
+
+def test_a_question_is_shown_in_the_card_of_the_call_that_it_came_up_in(screen: Screen) -> None:
+    call = InACall(screen, by_card=True)
+    call.run()
+    assert call.seen == [["widgets"], ["widgets"]]
+    card = call.approver.card("call-1")
+    assert card is not None
+    assert not any("nbtk-card" in each._dom_classes for each in card.view.children)
+    ends(call.approver, "call-1")
+    assert [data["text/plain"] for data in screen.displays.values()] == ["record of call-1"]
+
+
+def test_where_the_call_has_no_card_its_record_takes_the_questions_place(screen: Screen) -> None:
+    call = InACall(screen, by_card=False)
+    call.run()
+    assert call.seen == [["widgets"], ["crm asks you a question: answered, the call goes on", "widgets"]]
+    ends(call.approver, "call-1")
+    said = [data["text/plain"] for data in screen.displays.values() if data]
+    assert said == ["record of call-1"]

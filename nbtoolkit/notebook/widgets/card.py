@@ -105,6 +105,7 @@ class ApprovalCard:
         self._reason: Any = None
         self._entered = 0.0
         self._settled = self._said = self._gone = False
+        self._guests: tuple[Any, ...] = ()
         #: The line that stands in the buttons' place.
         self.said = ""
         #: The tray is told when the card was answered here.
@@ -189,10 +190,27 @@ class ApprovalCard:
         if not self._said or self._gone:
             return False
         if self.number is None:
-            self.view.children = (self._top, widget)
+            self.view.children = (self._top, widget, *self._guests)
         else:
             self._foot.children = (*self._foot.children, widget)
         return True
+
+    def take_in(self, guest: Any) -> bool:
+        """Show another widget below what is there: a question that came up while the call runs. Says whether it did.
+
+        A card that waits, was closed or left to the record takes none, and in a tray there is no room for one.
+        """
+        if not self._said or self._gone or self.number is not None:
+            return False
+        self._guests = (*self._guests, guest)
+        self.view.children = (*self.view.children, guest)
+        return True
+
+    def let_out(self, guest: Any) -> None:
+        """Show it no more."""
+        self._guests = tuple(each for each in self._guests if each is not guest)
+        if not self._gone:
+            self.view.children = tuple(each for each in self.view.children if each is not guest)
 
     @property
     def heard_from(self) -> str | None:

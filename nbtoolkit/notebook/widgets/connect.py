@@ -46,7 +46,7 @@ class ConnectCard:
         )
         said = "The token is shown here only and is not saved. This goes when a client connects; %toolkit serve shows it again."
         body = kit.box("nbtk-body", [kit.html(f'{parts}<p class="nbtk-note">{said}</p>')])
-        button = kit.button("Done", "with connecting", "64px", done)
+        button = kit.button("Done", "with connecting", "5em", done)
         foot = kit.box("nbtk-foot", [kit.box("nbtk-row", [button], row=True)])
         self.view = kit.box("nbtk nbtk-card", [head, body, foot])
 

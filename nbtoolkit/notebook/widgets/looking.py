@@ -59,8 +59,8 @@ _PANEL = """
 .nbtk .nbtk-split{flex-flow:row wrap;gap:12px 20px;align-items:flex-start;padding:8px 12px 12px}
 .nbtk .nbtk-list{flex:1.1 1 280px;gap:6px;width:auto}
 .nbtk .nbtk-detail{flex:2 1 340px;gap:8px;width:auto}
-.nbtk .nbtk-find{gap:6px;flex-flow:row nowrap}
-.nbtk .nbtk-find .widget-text{flex:1 1 auto}
+.nbtk .nbtk-find{gap:6px;flex-flow:row wrap}
+.nbtk .nbtk-find .widget-text{flex:1 1 9em}
 .nbtk .nbtk-list .widget-select{height:auto;width:100%}
 .nbtk .nbtk-list .widget-select select{font-family:var(--jp-code-font-family);font-size:var(--jp-code-font-size,13px);height:320px;
  width:100%;padding:4px;line-height:1.6;background:var(--jp-layout-color1);color:var(--nbtk-ink);
@@ -91,7 +91,7 @@ _PANEL = """
 .nbtk table.nbtk-log td:nth-child(3){white-space:normal}
 .nbtk table.nbtk-log tbody th{padding-right:12px}
 .nbtk .nbtk-page:has(table.nbtk-log)>.widget-html{overflow-x:auto}
-@container (max-width:560px){.nbtk .nbtk-list .widget-select select{height:200px}
+@container (max-width:43em){.nbtk .nbtk-list .widget-select select{height:200px}
  .nbtk table.nbtk-log :is(th,td):nth-child(4),.nbtk table.nbtk-log :is(th,td):nth-child(6){display:none}}
 """
 

@@ -99,7 +99,7 @@ class Panel:
         self._closed = False
         self._setting = self._naming = False
         self._mode = kit.field(
-            w.Dropdown, "Mode", label_width="40px", layout=kit.layout(width="150px", flex="none"), options=MODES,
+            w.Dropdown, "Mode", label_width="3.1em", classes="nbtk-mode", layout=kit.layout(), options=MODES,
             value=PermissionMode(toolkit.mode), tooltip="Permission mode of this notebook",
         )  # fmt: skip
         self._mode.observe(lambda change: self._mode_chosen(change["new"]), "value")

@@ -28,6 +28,8 @@ _FRAME = """
 .nbtk.nbtk-card.jupyter-widgets{margin:0 0 8px}
 .nbtk.nbtk-card{border:1px solid var(--nbtk-line);border-radius:3px;background:var(--jp-layout-color1)}
 .nbtk.nbtk-card.nbtk-pending{border-color:var(--jp-brand-color1)}
+.nbtk.nbtk-card .nbtk-card.jupyter-widgets{border-width:1px 0 0;border-radius:0;margin:0;max-width:none}
+.nbtk.nbtk-card .nbtk-card.nbtk-pending{box-shadow:inset 3px 0 var(--jp-brand-color1)}
 .nbtk .nbtk-head{padding:8px 12px;gap:2px 16px;align-items:flex-start;flex-flow:row wrap}
 .nbtk .nbtk-head>.widget-html{flex:1 1 300px;width:auto}
 .nbtk .nbtk-title{font-size:var(--jp-ui-font-size2,15px);font-weight:600;line-height:1.4;overflow-wrap:anywhere}
@@ -107,14 +109,14 @@ _TABLE = """
 @media (forced-colors:active){
  .nbtk .nbtk-diff .nbtk-add>span{font-weight:600}
  .nbtk .nbtk-diff .nbtk-del>span:last-child{text-decoration:line-through}}
-@container (max-width:420px){
+@container (max-width:32.3em){
  .nbtk table.nbtk-t:has(td+td)>thead{display:none}
  .nbtk table.nbtk-t:has(td+td)>tbody{display:grid;grid-template-columns:fit-content(50%) minmax(0,1fr)}
  .nbtk table.nbtk-t:has(td+td)>:where(tbody)>tr{display:grid;grid-column:1/-1;grid-template-columns:subgrid;
   border-top:1px solid var(--nbtk-hair)}
  .nbtk table.nbtk-t:has(td+td)>:where(tbody)>:where(tr)>:is(th,td){border-top:0;width:auto}
  .nbtk table.nbtk-t:has(td+td)>:where(tbody)>:where(tr)>td:nth-child(n+3){grid-column:2;padding-top:0}}
-@container (max-width:560px){
+@container (max-width:43em){
  .nbtk .nbtk-parts{grid-template-columns:auto minmax(0,1fr)}
  .nbtk .nbtk-verdict{grid-column:2;padding:0 0 6px}
  .nbtk table.nbtk-t>tbody>:where(tr)>th{padding-right:12px}}
@@ -136,7 +138,7 @@ _ACTIONS = """
 .nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-acts>.nbtk-status{visibility:visible}
 .nbtk .nbtk-hidden,.nbtk .nbtk-hidden>*{visibility:hidden}
 .nbtk .nbtk-shut{display:none}
-.nbtk .nbtk-mode{width:11.6em;flex:none}
+.nbtk .nbtk-mode{width:12.2em;flex:none}
 .nbtk .nbtk-row{flex-flow:row wrap;gap:8px;align-items:center}
 .nbtk .nbtk-row>.widget-html{width:auto;flex:1 1 160px}
 .nbtk .nbtk-deny-pair{flex:1 1 250px;gap:0;flex-flow:row nowrap}
@@ -202,7 +204,7 @@ _FORM = """
 .nbtk :is(.nbtk-later,.nbtk-ticks)>.widget-html{align-self:center;flex:none;max-width:100%}
 .nbtk .nbtk-fixed{color:var(--nbtk-soft);line-height:var(--nbtk-high)}
 .nbtk .nbtk-fixed>span:first-child{display:inline-block;min-width:96px;text-align:right;margin-right:8px}
-@container (max-width:560px){
+@container (max-width:43em){
  .nbtk .nbtk-fault,.nbtk .nbtk-hint{padding-left:0}
  .nbtk .nbtk-field>.widget-inline-hbox>.widget-label,.nbtk .nbtk-tickname,.nbtk .nbtk-fixed>span:first-child{
   min-width:0;text-align:left}
@@ -217,7 +219,7 @@ _TRAY = """
 .nbtk .nbtk-lines>*{grid-area:1/1}
 .nbtk .nbtk-lines>[aria-hidden]{visibility:hidden}
 .nbtk .nbtk-all{gap:8px;margin-left:auto;flex:none;flex-flow:row wrap;max-width:100%}
-@container (max-width:560px){.nbtk .nbtk-all{margin-left:0}.nbtk .nbtk-all>:first-child{order:3}}
+@container (max-width:43em){.nbtk .nbtk-all{margin-left:0}.nbtk .nbtk-all>:first-child{order:3}}
 .nbtk .nbtk-item{border-top:1px solid var(--nbtk-line);padding:8px 12px 10px;gap:6px}
 .nbtk .nbtk-item>.nbtk-acts{border-top:0;padding:0}
 .nbtk .nbtk-item>.nbtk-acts>.nbtk-status{inset:0}
