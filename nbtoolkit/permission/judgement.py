@@ -23,7 +23,11 @@ class Judged(Protocol):
     is_read_only: bool
     is_mcp: bool
     mcp_name: str | None
-    input_schema: dict[str, Any]
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments; a function's is made when first needed."""
+        ...
 
     async def check_permissions(self, tool_input: dict[str, Any], context: PermissionContext) -> PermissionDecision:
         """What the tool itself says of the call."""
