@@ -163,26 +163,26 @@ def _shown(root: str, found: Sequence[str]) -> list[str]:
 
 def _newest(root: str, names: Iterable[str]) -> list[str]:
     """Newest first; equal times by name, so that the answer is always the same."""
-    times: dict[str, int] = {}
+    found: list[str] = []
+    times: list[int] = []
     # Names from a folder that is open already spare the system the way to it, for every file.
     folder = os.open(root, os.O_RDONLY) if os.stat in os.supports_dir_fd else None
-    stat = os.stat
+    lstat, add = os.lstat, times.append
     try:
+        # While the search goes on: looking at a file takes longer than finding it.
         for each in names:
+            found.append(each)
             try:
-                if folder is None:
-                    times[each] = stat(f"{root}/{each}", follow_symlinks=False).st_mtime_ns
-                else:
-                    times[each] = stat(each, dir_fd=folder, follow_symlinks=False).st_mtime_ns
+                add((lstat(f"{root}/{each}") if folder is None else lstat(each, dir_fd=folder)).st_mtime_ns)
             except OSError:
-                times[each] = 0
+                add(0)
     finally:
         if folder is not None:
             os.close(folder)
-    found = sorted(times)
+    order = sorted(range(len(found)), key=found.__getitem__)
     # Sorting is stable, backwards too.
-    found.sort(key=times.__getitem__, reverse=True)
-    return found
+    order.sort(key=times.__getitem__, reverse=True)
+    return list(map(found.__getitem__, order))
 
 
 _GLOB_INPUT: dict[str, Any] = {
@@ -245,7 +245,8 @@ class Glob(_SearchTool):
             hits, note = await self._look(query, work)
         except FileFault as fault:
             return files.failed(fault)
-        lines = list(map(_visible, _shown(root, hits[:MOST_FILES])))
+        found = _shown(root, hits)
+        lines = list(map(_visible, found[:MOST_FILES]))
         if len(hits) > MOST_FILES:
             lines.append(f"[{len(hits) - MOST_FILES:,} more files; give a narrower pattern]")
         if not hits:
@@ -254,7 +255,7 @@ class Glob(_SearchTool):
             lines.append(note)
         chunk = ToolChunk.of("\n".join(lines), ToolResultState.SUCCESS)
         chunk.metadata["count"] = len(hits)
-        return chunk.with_value(_shown(root, hits))
+        return chunk.with_value(found)
 
 
 def _joined(path: str | None, folder: str) -> str:
