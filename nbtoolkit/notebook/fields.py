@@ -239,7 +239,8 @@ def _limits(about: Mapping[str, Any]) -> list[str]:
         out.append(_between(low, high))
     for key, words in (("exclusiveMinimum", "more than"), ("exclusiveMaximum", "less than")):
         if isinstance(about.get(key), int | float) and not isinstance(about.get(key), bool):
-            out.append(f"{words} {about[key]:g}")
+            # A whole number may be longer than any that Python's formats take.
+            out.append(f"{words} {about[key]:g}" if isinstance(about[key], float) else f"{words} {to_json(about[key])}")
     low, high = about.get("minLength"), about.get("maxLength")
     if low is not None or high is not None:
         out.append(_between(low, high, "characters"))

@@ -20,6 +20,8 @@ from nbtoolkit.notebook.fields import MAX_ROWS, fields, type_words
         ({"type": "string", "pattern": "^a+$"}, "string, like ^a+$"),
         ({"type": "integer", "minimum": 1, "maximum": 32}, "integer, 1 to 32"),
         ({"type": "number", "exclusiveMinimum": 0}, "number, more than 0"),
+        ({"type": "number", "exclusiveMaximum": 0.5}, "number, less than 0.5"),
+        ({"type": "integer", "exclusiveMaximum": 10**400}, f"integer, less than 1{'0' * 400}"),
         ({"type": "integer", "multipleOf": 5, "maximum": 10}, "integer, at most 10, a multiple of 5"),
         ({"enum": ["a", "b", None, 3]}, "a | b | null | 3"),
         ({"enum": list(range(12))}, "0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 4 more"),
