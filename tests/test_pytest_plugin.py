@@ -15,7 +15,7 @@ import sys
 
 def test_nothing_of_it_is_loaded():
     loaded = {name for name in sys.modules if name.startswith("nbtoolkit")}
-    assert loaded == {"nbtoolkit", "nbtoolkit.pytest_plugin"}
+    assert loaded == {"nbtoolkit", "nbtoolkit.faces", "nbtoolkit.pytest_plugin"}
 """
 
 USING = """
