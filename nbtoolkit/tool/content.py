@@ -174,7 +174,10 @@ def _text(value: Any, plain: _Plain) -> str:
     if isinstance(value, bytes | bytearray):
         return f"{len(value):,} bytes, beginning with {bytes(value[:64])!r}"
     if _is_data(value):
-        return json.dumps(_keyed(value), ensure_ascii=False, allow_nan=False, default=plain)
+        keyed = _keyed(value)
+        return (
+            keyed if isinstance(keyed, str) else json.dumps(keyed, ensure_ascii=False, allow_nan=False, default=plain)
+        )
     if isinstance(value, float | dt.date | dt.time | enum.Enum | uuid.UUID | decimal.Decimal | PurePath) or (
         _is_numpy_scalar(value)
     ):
@@ -208,8 +211,25 @@ def _keyed(value: object) -> object:
         return _keyed(value._asdict())
     if isinstance(value, list | tuple):
         return [_keyed(item) for item in value]
+    if isinstance(value, int) and value.bit_length() > LONG_NUMBER:
+        return _digits(value)
     return value
 
+
+def _digits(number: int) -> str:
+    """A whole number that is too long for Python to write."""
+    if number.bit_length() > LONGEST_NUMBER:
+        return f"a whole number of about {int(number.bit_length() * math.log10(2)):,} digits"
+    left, parts = abs(number), []
+    while left:
+        left, part = divmod(left, 10**4_000)
+        parts.append(f"{part:04000d}")
+    return ("-" if number < 0 else "") + "".join(reversed(parts)).lstrip("0")
+
+
+# Bits: Python writes 4,300 digits at most, and so does JSON; more than the second are no number to read.
+LONG_NUMBER = 14_000
+LONGEST_NUMBER = 400_000
 
 # The words that arguments have for them too.
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}

@@ -251,6 +251,15 @@ class Drawn:
         return b"\x89PNG"
 
 
+@pytest.mark.parametrize("negative", [True, False])
+def test_a_number_that_python_does_not_write_is_read_all_the_same(negative: bool) -> None:
+    number = -(10**5_000) - 7 if negative else 10**5_000 + 7
+    digits = f"{'-' if negative else ''}1{'0' * 4_999}7"
+    assert read(number) == digits
+    assert read({"n": [number, 1]}) == json.dumps({"n": [digits, 1]})
+    assert read(10**200_000) == "a whole number of about 200,000 digits"
+
+
 def test_pictures_inside_a_value_are_shown_and_their_places_named() -> None:
     block = TextBlock(text="a")
     assert shapes([Drawn()]) == ["picture"]
