@@ -28,6 +28,7 @@ LAYERS: list[set[str]] = [
         "tool.faults",
         "tool.disk",
         "tool.texts",
+        "tool.cells",
         "tool.files",
         "tool.documents",
         "tool.document_worker",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.tool import diffs, disk, files
+from nbtoolkit.tool.cells import Cells
 from nbtoolkit.tool.disk import FileChange, FileFault
 from nbtoolkit.tool.files import FileTool
 from nbtoolkit.tool.result import ToolChunk
@@ -44,7 +45,7 @@ class Edit(FileTool):
     name = "Edit"
     description = (
         "Replace old_string by new_string in a file that was read first. old_string must be in the file exactly once, with its "
-        "indentation and without line numbers, unless replace_all is true."
+        "indentation and without line numbers, unless replace_all is true. In a notebook it is a part of a cell's text."
     )
     input_schema = _EDIT_INPUT
     access = "write"
@@ -79,14 +80,20 @@ class Edit(FileTool):
             raise FileFault(f"{path!r} can't be edited: {fault}") from None
         if text.newline == "\r\n":
             old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
-        count = text.text.count(old)
+        notebook = Cells.of(text.text) if path.endswith(".ipynb") else None
+        # What the cells say comes first; what isn't there may be meant as the file has it.
+        in_cells = 0 if notebook is None else notebook.count(old)
+        count = in_cells or text.text.count(old)
         if not count:
-            raise FileFault(f"old_string is not in {path!r}.{_nearest(old, visible(text.text))}")
+            like = visible(text.text) if notebook is None else notebook.text()
+            raise FileFault(f"old_string is not in {path!r}.{_nearest(old, like)}")
         if count > 1 and not replace_all:
             raise FileFault(
                 f"old_string is in {path!r} {count} times. Give more of the text around the one that is meant, or set replace_all."
             )
-        after = text.text.replace(old, new)
+        after = notebook.replaced(old, new) if notebook and in_cells else text.text.replace(old, new)
+        if notebook and Cells.of(after) is None:
+            raise FileFault(f"{path!r} would be no notebook any more. Give a cell's text as Read shows it, or JSON.")
         diff = diffs.unified(visible(text.text), visible(after), os.path.basename(path))  # noqa: PTH119
         return FileChange(path, before, text.encoded(after), *diff), count
 

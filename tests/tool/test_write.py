@@ -166,6 +166,55 @@ def test_a_character_that_the_encoding_hasnt_is_an_error_and_nothing_is_written(
     assert path.read_bytes() == before
 
 
+NOTEBOOK = {
+    "nbformat": 4,
+    "nbformat_minor": 5,
+    "metadata": {"kernelspec": {"name": "ü"}},
+    "cells": [
+        {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "source": ["x = 1\n", "y = 2"]},
+        {"cell_type": "markdown", "id": "b", "metadata": {}, "source": "# Größe\nx = 1"},
+    ],
+}
+
+
+@pytest.mark.parametrize("options", [{"indent": 1, "ensure_ascii": False}, {"indent": 4}, {}])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_cells_text_is_edited_as_it_reads_and_the_rest_of_the_notebook_stays(
+    tmp_path: Path, options: dict[str, Any], end: str
+) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(json.dumps(NOTEBOOK, **options) + end)
+
+    def after(first: list[str], second: str) -> str:
+        cells = [{**NOTEBOOK["cells"][0], "source": first}, {**NOTEBOOK["cells"][1], "source": second}]  # type: ignore[index]
+        return json.dumps({**NOTEBOOK, "cells": cells}, **options) + end
+
+    assert call(Edit(), path, old_string="x = 1\ny", new_string='x = "q"\n\nz').state is ToolResultState.SUCCESS
+    assert path.read_text() == after(['x = "q"\n', "\n", "z = 2"], "# Größe\nx = 1")
+    assert call(Edit(), path, old_string="x = 1", new_string="x = ä").state is ToolResultState.SUCCESS
+    assert path.read_text() == after(['x = "q"\n', "\n", "z = 2"], "# Größe\nx = ä")
+    # What no cell says is the file's own.
+    assert call(Edit(), path, old_string='"markdown"', new_string='"raw"').state is ToolResultState.SUCCESS
+    assert '"raw"' in path.read_text()
+
+
+def test_no_edit_leaves_a_notebook_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(before := json.dumps(NOTEBOOK, indent=1))
+    for old, new, said in (
+        ("x = 1", "x = 2", "2 times"),
+        ("x = 1\nz", "", "not in"),
+        ('"markdown"', '"mark', "would be no notebook any more"),
+        ('"cells"', '"sells"', "would be no notebook any more"),
+    ):
+        assert said in text(call(Edit(), path, old_string=old, new_string=new))
+        assert path.read_text() == before
+    path.write_text(json.dumps(NOTEBOOK, indent=1).replace('"metadata": {},', '"metadata":{},'))
+    assert "isn't written as Jupyter writes one" in text(call(Edit(), path, old_string="y = 2", new_string="y"))
+    path.write_text("broken")
+    assert call(Edit(), path, old_string="ken", new_string="ught").state is ToolResultState.SUCCESS
+
+
 @pytest.mark.parametrize("raw", [False, True])
 @pytest.mark.parametrize(
     ("tool", "given"),
