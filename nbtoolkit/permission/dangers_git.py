@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.git_settings import only_looks_like_one
-from nbtoolkit.permission.readonly_git import git_reading, git_words
+from nbtoolkit.permission.readonly_git import CONFIG_VERBS, git_reading, git_words
 from nbtoolkit.permission.shell_argument import UNKNOWN
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def git_danger(args: Sequence[Argument], cwds: Sequence[str]) -> str | None:
     subcommand = rest[0].static if rest else None
     if subcommand is None:
         return None
+    if subcommand.startswith("credential"):
+        return f"git {subcommand} shows or changes saved logins"
     if subcommand in _RUNNERS:
         return f"git {subcommand} can run another program"
     words = [each.static or "" for each in rest[1:]]
@@ -68,6 +70,12 @@ def git_danger(args: Sequence[Argument], cwds: Sequence[str]) -> str | None:
             return f"git {subcommand} {found[:40]} can run another program"
     if subcommand == "config":
         plain = [word for word in words if not word.startswith("-")]
+        if plain[:1] == ["edit"]:
+            return "git config edit runs an editor"
+        if plain[:1] and plain[0] in CONFIG_VERBS:
+            # The newer form, with a verb in front.
+            plain = plain[1:] if plain[0] != "get" else plain[1:2]
+            plain += ["", ""] if words and words[0] == "unset" and not _HARMLESS.match("".join(plain[:1])) else []
         if len(plain) > 1 and not _HARMLESS.match(plain[0]):
             return f"it sets git's {plain[0][:60]}"
     if subcommand not in ("init", "clone") and git_reading(args) is None:

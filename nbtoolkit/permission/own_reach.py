@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from nbtoolkit.permission.git_stays import stays
 from nbtoolkit.permission.own_files import OWN, OWN_FILE, is_own_name, own_below, own_files_known, protected
 from nbtoolkit.permission.sensitive import resolve
 from nbtoolkit.permission.shell_argument import UNKNOWN
@@ -168,6 +169,8 @@ def _first(places: Iterable[str], sweep: Sweep, near: Sequence[str]) -> str | No
             if sweep.keeps is not None and sweep.keeps(parts):
                 continue
             if sweep.tracked is not None and _tracked(path) not in (None, sweep.tracked):
+                continue
+            if sweep.between is not None and stays(path, _root(os.path.dirname(path)), sweep.between):  # noqa: PTH120
                 continue
             return f"it reaches {OWN} ({_name(path)})"
     return None

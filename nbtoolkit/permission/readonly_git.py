@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.readonly import Scan
     from nbtoolkit.permission.shell_argument import Argument
 
-__all__ = ["GIT_VALUED", "git_reading", "git_words"]
+__all__ = ["CONFIG_VERBS", "GIT_VALUED", "git_reading", "git_words"]
+
+# git config's newer form begins with one of these.
+CONFIG_VERBS = frozenset({"get", "set", "unset", "list", "edit", "rename-section", "remove-section"})
 
 # git's own options in front of the subcommand that take a value.
 GIT_VALUED = frozenset(
@@ -175,6 +178,10 @@ def _goes_below(result: Reading, found: Scan, folders: list[Argument]) -> None:
 def _config(words: Sequence[str | None], folders: list[Argument]) -> Reading | None:
     """One setting by its name, unless that may hold a secret."""
     rest = [word for word in words if word not in ("--local", "--global", "--system", "--worktree", "--includes")]
+    if rest[:1] == ["get"]:
+        rest = [word for word in rest[1:] if word not in ("--all", "--show-origin", "--show-scope")]
+    elif rest and rest[0] in CONFIG_VERBS:
+        return None
     if rest[:1] in (["--get"], ["--get-all"], ["--show-origin"]):
         rest = rest[1:]
     if len(rest) != 1 or rest[0] is None or not _SETTING.fullmatch(rest[0]) or _SECRETIVE.search(rest[0]):

@@ -136,16 +136,30 @@ def system_folder(path: str) -> bool:
 
 def runs_by_name(path: str) -> bool:
     """Whether a path lies in a folder of PATH, is one or holds one: what is put there becomes what a command runs."""
-    return any(
-        path.rpartition("/")[0] == each or each == path or each.startswith(f"{path}/")
-        for each in _program_folders(os.environ.get("PATH", ""))
-    )
+    given = os.environ.get("PATH", "")
+    head, _, name = path.rpartition("/")
+    if any(each in (head, path) or each.startswith(f"{path}/") for each in _program_folders(given)):
+        return True
+    # An entry that is empty or begins nowhere counts from wherever a shell is. A name with an ending is no command's.
+    here = [each for each in given.split(os.pathsep) if not each.startswith("/")]
+    if not here or "." in name.lstrip("."):
+        return False
+    folder = working_folder()
+    return any(os.path.realpath(os.path.join(folder, each)) == head for each in here)  # noqa: PTH118
 
 
 @lru_cache(maxsize=16)
 def _program_folders(path: str) -> tuple[str, ...]:
-    folders = [each.rstrip("/") for each in path.split(os.pathsep) if each.startswith("/")]
+    folders = [each.rstrip("/") for each in path.split(os.pathsep) if each.startswith("/") and each.strip("/")]
     return tuple(dict.fromkeys([*folders, *map(os.path.realpath, folders)]))
+
+
+def working_folder() -> str:
+    """Where the process is; "/" where that is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:
+        return "/"
 
 
 def _is_home(path: str) -> bool:

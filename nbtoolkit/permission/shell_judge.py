@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.command_subject import CommandSubject, Form, form, suggest
 from nbtoolkit.permission.git_settings import git_runs
+from nbtoolkit.permission.git_shows import shows_secret
 from nbtoolkit.permission.handed_on import by_xargs
 from nbtoolkit.permission.modes import READS
 from nbtoolkit.permission.own_files import OWN, OWN_FILE
@@ -166,6 +167,7 @@ class _Judge(LineJudge):
         paths: list[PathSubject] = []
         drivers: frozenset[str] | None = None
         if read is not None and read.git is not None:
+            safety = safety or shows_secret(seen, cwds, added=self.adds(command))
             drivers, why = git_runs(read.git, cwds)
             read = None if why is not None else read
         if read is not None:
@@ -250,6 +252,13 @@ class _Judge(LineJudge):
         if found is not None and found.edits and seen[0].static == "sed" and any(each.splits for each in seen):
             return None
         return found
+
+    def adds(self, command: SimpleCommand) -> bool:
+        """Whether the line may have git take in files before this command."""
+        before = (each.words for each in self.line.commands if each.start < command.start)
+        return any(
+            words and words[0].static == "git" and {"add", "stage"} & {w.static for w in words} for words in before
+        )
 
     def by_pipe(self, command: SimpleCommand, seen: Sequence[Argument], cwds: tuple[str, ...]) -> Reading | None:
         """What xargs reads with what the pipe gives it."""

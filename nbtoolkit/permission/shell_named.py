@@ -45,7 +45,6 @@ _COPIERS = frozenset(
         "ag",
         "ack",
         "rclone",
-        "docker",
         "aws",
         "gsutil",
         "gcloud",
@@ -54,6 +53,7 @@ _COPIERS = frozenset(
         "chown",
     }
 )
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl"})
 _VENV = frozenset({"venv", "virtualenv"})
 
 
@@ -76,13 +76,15 @@ class NamedJudge(PathJudge):
         """
         found: list[PathSubject] = []
         unknown: Argument | None = None
+        # To build from a folder, or to show it to a container, is what these are for; to copy out of one isn't.
+        copied = any(each.static == "cp" for each in args[1:4])
         for index, argument in enumerate(args[:MAX_NAMED]):
             if id(argument) in judged or (index and args[index - 1].static in _VENV):
                 # The folder that a virtual environment is made in may be called .env.
                 continue
             for value in argument.values:
                 if value.pattern is None and UNKNOWN not in value.text:
-                    found += self.named_in(value.text, argument, at, cwds, programs)
+                    found += self.named_in(value.text, argument, at, cwds, programs, copied=copied)
                     continue
                 if not argument.known:
                     unknown = unknown or argument
@@ -105,9 +107,9 @@ class NamedJudge(PathJudge):
         return [each if each.safety else replace(each, effect=Effect.OTHER, why=None) for each in found]
 
     def named_in(
-        self, text: str, argument: Argument, at: int, cwds: tuple[str, ...], programs: Programs
+        self, text: str, argument: Argument, at: int, cwds: tuple[str, ...], programs: Programs, *, copied: bool = False
     ) -> list[PathSubject]:
-        """The places that one text names: the worst of its pieces, itself else."""
+        """The places that one text names: the worst of its pieces, itself else. ``copied``: what lies below goes along."""
         plain: list[PathSubject] = []
         for piece in dict.fromkeys(_pieces(text, code=programs.inner in CODE)):
             if not piece or len(piece) > 1000 or ("\n" in piece and piece is text):
@@ -117,7 +119,7 @@ class NamedJudge(PathJudge):
             if what is not None:
                 safety = f"it names {what} ({piece[:80]})"
                 return [PathSubject(kind="name", text=argument.word.raw, safety=safety, within=at, exact=False)]
-            copies = programs.outer in _COPIERS
+            copies = programs.outer in _COPIERS or (programs.outer in _CONTAINERS and copied)
             hinted = _HINT.search(piece) is not None
             exists = whole and not hinted and any(os.path.lexists(os.path.join(cwd, piece)) for cwd in cwds)  # noqa: PTH118
             if piece in (".", "..", "/"):

@@ -83,6 +83,8 @@ class Sweep:
     """Whether each of ``of`` comes to lie in the target, under its own name."""
     repository: bool = False
     """Whether the target is the whole repository around the folder."""
+    between: tuple[tuple[str, str], ...] | None = None
+    """The versions that git goes between: where each pair is alike, a file that wasn't changed stays as it is."""
 
 
 def sweeps(args: Sequence[Argument]) -> list[Sweep]:

@@ -62,9 +62,11 @@ def git_sweeps(args: Sequence[Argument]) -> list[Sweep]:
     )
     tracked = None if others or stashes else True
     named = _paths(command, rest[1:], words)
+    known = all(each.static is not None for each in rest)
+    between = _between(command, words) if tracked and known and not options else None
     if named is not None:
-        return [Sweep(each, tracked=tracked, inside=inside) for each in named]
-    return [Sweep(tracked=tracked, inside=inside, repository=True)]
+        return [Sweep(each, tracked=tracked, inside=inside, between=between) for each in named]
+    return [Sweep(tracked=tracked, inside=inside, repository=True, between=between)]
 
 
 def _harmless(command: str, words: Sequence[str]) -> bool:
@@ -81,6 +83,41 @@ def _harmless(command: str, words: Sequence[str]) -> bool:
         # A new branch from where one stands changes no file.
         return len(words) == 2 and words[0] in ("-b", "-B", "-c", "-C", "--orphan")
     return False
+
+
+def _between(command: str, words: Sequence[str]) -> tuple[tuple[str, str], ...] | None:
+    """The versions that a command goes between, ``Sweep.between``; None where it isn't known or means something else."""
+    plain = [word for word in words if not _QUIET.match(word)]
+    if any(word.startswith("-") and word != "--" for word in plain) or (
+        any(re.match(r"--?(?:m|theirs|ours|merge|patch|source|s\b)", word) for word in words)
+    ):
+        return None
+    if "--" in plain:
+        at = plain.index("--")
+        if command not in ("checkout", "restore") or at > 1:
+            return None
+        return tuple((each, "") for each in plain[:at])
+    match command:
+        case "checkout" | "switch" | "reset" | "merge" if len(plain) <= 1:
+            # Without a word the index, or what was fetched last.
+            target = "@{upstream}" if command == "merge" else "HEAD"
+            return tuple((each, "") for each in (*(plain or [target]), "HEAD"))
+        case "restore":
+            return ()
+        case "stash" if plain[:1] in ([], ["push"]) and len(plain) <= 1:
+            return (("HEAD", ""),)
+        case "stash" if plain[:1] in (["pop"], ["apply"]) and len(plain) <= 2:
+            saved = plain[1] if len(plain) > 1 else "stash@{0}"
+            return ((saved, f"{saved}^"), (saved, ""))
+        case "cherry-pick" | "revert" if plain:
+            return tuple((each, f"{each}^") for each in plain)
+    return None
+
+
+# They change nothing about which files are written.
+_QUIET = re.compile(
+    r"-[qv]\Z|--(?:quiet|verbose|progress|no-progress|ff-only|no-ff|ff|no-edit|hard|keep|index|squash|guess|no-guess|detach|worktree)\Z"
+)
 
 
 def _paths(command: str, args: Sequence[Argument], words: Sequence[str]) -> list[Argument] | None:
