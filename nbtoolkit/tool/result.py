@@ -33,6 +33,9 @@ __all__ = ["TRANSIENT_METADATA", "ToolChunk", "ToolResponse"]
 # A snapshot of progress is worth nothing once the next one is there.
 TRANSIENT_METADATA = frozenset({"mcp_progress"})
 
+# As much of a result as tells it from the others in a list.
+PRETTY = 60
+
 _RUNNING = ToolResultState.RUNNING
 _SEVERITY = {
     ToolResultState.RUNNING: 0,
@@ -228,6 +231,12 @@ class ToolResponse(BaseModel):
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> ToolResponse:
         _ = self.content
         return super().__deepcopy__(memo)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - IPython calls it so
+        """In a list or a dict at the end of a cell: what is the same in each run, so that saved outputs can be compared."""
+        text = " ".join(visible_text(self.text).split())
+        shown = text if len(text) <= PRETTY else f"{text[: PRETTY - 1]}…"
+        printer.text(f"<ToolResponse: {self.state.value}{', ' + repr(shown) if shown else ''}>")
 
     def _ipython_display_(self) -> None:
         """Show nothing where the call's record is on screen already, else the record."""

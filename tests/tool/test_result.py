@@ -8,6 +8,7 @@ import json
 import pickle
 
 import pytest
+from IPython.lib.pretty import pretty
 
 from nbtoolkit.message import Base64Source, DataBlock, TextBlock, ToolResultState, URLSource
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
@@ -204,3 +205,12 @@ def test_content_that_was_set_between_two_chunks_holds() -> None:
 def test_shown_without_a_notebook_what_can_not_be_seen_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     ToolResponse().append_chunk(ToolChunk.of("gnp.\u202eexe\x1b[2J"))._ipython_display_()
     assert capsys.readouterr().out == "gnp.⟨U+202E⟩exe⟨U+001B⟩[2J\n"
+
+
+def test_in_a_list_at_the_end_of_a_cell_it_is_the_same_in_each_run() -> None:
+    responses = [ToolResponse().append_chunk(ToolChunk.of("scored\n" * 40)).finish(), ToolResponse().finish()]
+    said, again = map(pretty, (responses, copy.deepcopy(responses)))
+    assert said == again
+    assert said.startswith("[<ToolResponse: success, 'scored scored")
+    assert said.endswith(" <ToolResponse: success>]")
+    assert len(said) < 140
