@@ -100,7 +100,7 @@ def is_looked_at(page: NotebookPage, name: str, where: str) -> None:
 def every_kind_is_readable_in_every_theme(page: NotebookPage) -> None:
     cards = page.output(1).locator(".nbtk-card:not(.nbtk-tray)")
     expect(cards).to_have_count(4)
-    expect(button(page.output(1), "Allow these 3")).to_have_count(1)
+    expect(button(page.output(1), "Allow 1, 3 and 4")).to_have_count(1)
     button(cards.nth(0), "Always allow …").click()
     cards.nth(0).locator("summary").first.click()
     button(cards.nth(2), "Answer instead").click()
@@ -204,7 +204,7 @@ def all_are_answered_without_a_mouse(page: NotebookPage) -> None:
     button(cards.nth(0), "Allow once").focus()
     keys.press("Enter")
     expect(cards).to_have_count(0)
-    button(page.output(1), "Deny these 2").focus()
+    button(page.output(1), "Deny 1 and 4").focus()
     keys.press("Enter")
     button(page.output(1), r"Deny\s2:").focus()
     keys.press("Enter")

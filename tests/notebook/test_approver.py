@@ -272,7 +272,7 @@ def test_these_are_answered_together_but_not_those_that_ask_for_safetys_sake(scr
     asking[1] = replace(request(safety=True), id="call-2")
 
     def act(calls: list[PendingCall]) -> None:
-        press(tray_of(calls[0]), "Allow these 3 (all but no. 2)")
+        press(tray_of(calls[0]), "Allow 1, 3 and 4")
         assert [call.id for call in approver.pending()] == ["2"]
         clicks("Deny")(calls[1])
 

@@ -131,6 +131,7 @@ _ACTIONS = """
 .nbtk .nbtk-acts{border-top:1px solid var(--nbtk-line);padding:8px 12px;overflow:visible;position:relative}
 .nbtk .nbtk-row>.nbtk-status{position:absolute;inset:0 12px;width:auto;height:auto;display:flex;align-items:center;
  visibility:hidden;pointer-events:none;overflow-wrap:anywhere}
+.nbtk .nbtk-row>.nbtk-status>.widget-html-content{align-self:center}
 .nbtk .nbtk-asked:not(.nbtk-pending)>.nbtk-acts>:not(.nbtk-status,.nbtk-live),
 .nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-acts>:not(.nbtk-status,.nbtk-live),
 .nbtk.nbtk-asked:not(.nbtk-pending)>.nbtk-head>:not(.widget-html){visibility:hidden}

@@ -23,7 +23,9 @@ __all__ = ["Tray"]
 
 # As many names as a button's accessible name should hold.
 NAMED = 6
-LATE = "99 more came, below: not part of “these 99”."
+# As many are called by their numbers where others stand among them; more are counted.
+CALLED = 4
+LATE = "99 more came, below: not part of “10, 11, 12 and 13”."
 
 
 class Tray:
@@ -161,9 +163,15 @@ class Tray:
     def _label(self) -> str:
         """How many "these" are, and which are not among them where that could be mistaken."""
         left_out = [card for card in self.cards if card.safety and card.waits]
-        *before, last = [f"{card.number}" for card in left_out] or [""]
-        numbers = f"{', '.join(before)} and {last}" if before else last
-        return f"these {len(self._these)}" + (f" (all but no. {numbers})" if left_out else "")
+        if not left_out:
+            return f"these {len(self._these)}"
+        called = self._called()
+        return called if len(self._these) <= CALLED else f"{called} (not no. {_listed(left_out)})"
+
+    def _called(self) -> str:
+        """What "these" are called: by their numbers where there are few and others stand among them."""
+        among = any(card.safety and card.waits for card in self.cards)
+        return _listed(self._these) if among and len(self._these) <= CALLED else f"these {len(self._these)}"
 
     def _names(self) -> str:
         names = [f"{card.number}: {visible_text(one_line(card.title.tool, 30))}" for card in self._these[:NAMED]]
@@ -187,11 +195,17 @@ class Tray:
         these = len(self._these)
         if self._late:
             came = "One more" if len(self._late) == 1 else f"{len(self._late)} more"
-            part = f": not part of “these {these}”" if these > 1 else ""
+            part = f": not part of “{self._label()}”" if these > 1 else ""
             return f"{came} came, below{part}."
         alone = [f"{card.number}" for card in self.cards if card.safety and card.waits]
         note = f"; {' and '.join(alone)} alone, for safety" if 0 < len(alone) < 4 else ""
-        return f"One by one below, or these {these} together{note}." if these > 1 else "One by one, below."
+        return f"One by one below, or {self._called()} together{note}." if these > 1 else "One by one, below."
+
+
+def _listed(cards: Sequence[ApprovalCard]) -> str:
+    """Their numbers: ``1, 2 and 4``."""
+    *before, last = [f"{card.number}" for card in cards] or [""]
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _show(widget: Any, *, on: bool) -> None:
