@@ -174,8 +174,12 @@ class ServerProcess:
 
     async def _gone(self, still_there: str) -> None:
         """Whether it has ended, or what it did if it goes on."""
-        self.died = await self._reap(REAP_SECONDS) and not self.stopping
-        if not self.died and not self.stopping:
+        ended = await self._reap(REAP_SECONDS)
+        # Of two that wait here the second may wake when the first has gone on to the end.
+        if self.stopping:
+            return
+        self.died = ended
+        if not ended:
             self.fault = self.fault or still_there
 
     def note_garbage(self, line: bytes) -> bool:
