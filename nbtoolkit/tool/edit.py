@@ -91,6 +91,11 @@ class Edit(FileTool):
             raise FileFault(
                 f"old_string is in {path!r} {count} times. Give more of the text around the one that is meant, or set replace_all."
             )
+        if len(text.text) + count * (len(new) - len(old)) > files.LARGEST_EDITABLE:
+            raise FileFault(
+                f"{path!r} would become larger than {files.LARGEST_EDITABLE // 2**20} MB: {count:,} places get "
+                f"{len(new):,} characters each. Give a shorter new_string, or use a program."
+            )
         after = notebook.replaced(old, new) if notebook and in_cells else text.text.replace(old, new)
         if notebook and Cells.of(after) is None:
             raise FileFault(f"{path!r} would be no notebook any more. Give a cell's text as Read shows it, or JSON.")
@@ -125,7 +130,10 @@ class Edit(FileTool):
             return files.failed(fault)
         added, removed = diffs.counted(change.diff)
         where = "" if count == 1 else f" in {count} places"
-        text = f"Edited {file_path}{where}: {added} line{'' if added == 1 else 's'} added, {removed} removed.{names}"
+        changes = f"{added} line{'' if added == 1 else 's'} added, {removed} removed"
+        if change.left_out:
+            changes = f"more than {added + removed:,} lines changed"
+        text = f"Edited {file_path}{where}: {changes}.{names}"
         chunk = ToolChunk.of(text, ToolResultState.SUCCESS)
         chunk.metadata["diff"] = change.diff
         return chunk.with_value(change)

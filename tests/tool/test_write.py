@@ -166,6 +166,16 @@ def test_a_character_that_the_encoding_hasnt_is_an_error_and_nothing_is_written(
     assert path.read_bytes() == before
 
 
+def test_an_edit_that_would_make_a_file_explode_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("x\n" * 100_000)
+    answer = call(Edit(), path, old_string="x", new_string="y" * 10_000, replace_all=True)
+    assert "would become larger than 20 MB: 100,000 places get 10,000 characters each" in text(answer)
+    assert path.stat().st_size == 200_000
+    answer = call(Edit(), path, old_string="x", new_string="y", replace_all=True)
+    assert "in 100000 places: more than 19," in text(answer)
+
+
 NOTEBOOK = {
     "nbformat": 4,
     "nbformat_minor": 5,
