@@ -162,7 +162,7 @@ class Server:
             if cell.cell_type == "code" and not outputs:
                 cell.outputs, cell.execution_count = [], None
         nbformat.write(book, self.root / (name or source.name))
-        for module in source.parent.glob("*.py"):
+        for module in source.parent.glob("*.py") if source.parent != self.root else ():
             shutil.copy(module, self.root)
         return name or source.name
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SETUP = """
 %load_ext nbtoolkit
+from nbtoolkit.notebook import saved
+saved.AFTER = 3_600  # however slow the machine is, no card here waits for long
 import asyncio, threading
 
 @tool
