@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CASES = {
     "row": "MCP: a call of a stdio server (floor: `mcp.Client`)",
     "tool": "MCP: the same by the tool itself, without the pipeline",
+    "newest": "MCP: a call of a stdio server of the newest era",
     "together": "MCP: a call, 100 at once",
     "many": "MCP: a call, where the server has 500 tools",
     "http": "MCP: a call over HTTP, 100 at once",
@@ -30,6 +31,7 @@ CASES = {
 TARGETS = {
     "row": "≤ 1.2 × floor",
     "tool": "≤ 1.2 × floor",
+    "newest": "≤ 1.2 × floor",
     "together": "≤ 1.2 × floor",
     "many": "the same",
     "http": "≤ 1.2 × floor",
@@ -42,6 +44,7 @@ LISTS = 5
 SERVERS = 10
 _SERVER_FOLDER = Path(__file__).parents[2] / "tests" / "mcp" / "servers"
 _PLAIN = ["-S", str(_SERVER_FOLDER / "plain.py")]
+_NEWEST = [str(_SERVER_FOLDER / "modern.py")]
 _MORE = {"many": ["--tools", "492"], "pages": ["--tools", "492", "--page", "50"]}
 
 
@@ -53,7 +56,7 @@ def prepare(subject: Any, case: str, run: Callable[[Any], Any]) -> Callable[[], 
         raise CantError from None
     if case == "attach":
         return lambda: float(run(timed()))
-    server: Any = _web() if case == "http" else [*_PLAIN, *_MORE.get(case, [])]
+    server: Any = _web() if case == "http" else _NEWEST if case == "newest" else [*_PLAIN, *_MORE.get(case, [])]
 
     async def round_of_it() -> float:
         async with attach(server, case) as once:
