@@ -56,10 +56,10 @@ _RUNS: dict[str, tuple[re.Pattern[str] | None, tuple[str, ...]]] = {
         (
             "tar",
             r"-[a-zA-Z]*[IF]",
-            "to-command checkpoint-action use-compress-program rsh-command info-script new-volume-script",
+            "to-command checkpoint-action use-compress-program rsh-command rmt-command info-script new-volume-script",
         ),
         ("cpio", r"-[a-zA-Z]*F", "rsh-command"),
-        ("rsync", r"-[a-zA-Z0-9]*e", "rsh rsync-path"),
+        ("rsync", r"-[a-zA-Z0-9]*[eM]", "rsh rsync-path remote-option"),
         ("scp", r"-[oSF]", ""),
         ("sftp", r"-[oSFb]", ""),
         ("ssh", r"-[oF]", ""),
@@ -73,7 +73,7 @@ _RUNS: dict[str, tuple[re.Pattern[str] | None, tuple[str, ...]]] = {
         ("vim vi view nvim gvim ex", r"-[cSsluw]|\+", "cmd"),
         ("emacs", r"-[lf]", "eval load funcall execute script"),
         ("wget", r"-e", "use-askpass execute config"),
-        ("curl", r"-K", "config"),
+        ("curl", r"-K", "config engine"),
         ("make gmake", r"-E|SHELL=", "eval"),
         ("npm pnpm yarn", "", "script-shell shell"),
         ("tcpdump", r"-z", ""),
@@ -92,23 +92,28 @@ _RUNS: dict[str, tuple[re.Pattern[str] | None, tuple[str, ...]]] = {
         ("strace ltrace", r"-o?[|!]|[|!]", "output=|"),
         ("tex latex pdflatex xelatex lualatex", r"-(?:shell-escape|enable-write18)", "shell-escape enable-write18"),
         ("latexmk", r"-(?:e|r|shell-escape|pdflatex=|latex=)", ""),
-        ("pandoc", r"-[FL]|\S*\.lua\Z", "filter lua-filter defaults pdf-engine"),
+        ("bat batcat", "", "pager"),
+        ("pandoc", r"-[FLd]|\S*\.lua\Z", "filter lua-filter defaults pdf-engine"),
         ("yt-dlp youtube-dl", "", "exec exec-before-download postprocessor-args config-location"),
         ("aria2c", "", "on-download-complete on-download-start on-download-error on-bt-download-complete conf-path"),
         ("rclone restic", "", "password-command rsh"),
         ("java", r"-(?:agentpath|agentlib|javaagent|XX:OnError|XX:OnOutOfMemoryError)", ""),
-        ("gcc g++ cc c++ clang clang++", r"-(?:wrapper|fplugin|B)|@", ""),
+        ("gcc g++ cc c++ clang clang++", r"-(?:wrapper|fplugin|B|specs)|@", "specs"),
     )
     for name in names.split()
 }
 _SED_RUNS = re.compile(
     r"(?:^|[;{}\n\d$/!,\s])e(?:\s|$|;|})|[^\w\s][gpiIm\d]*e[gpiIm\d]*\s*(?:$|[;}\n])|(?:^|[;{}\n\d$/!,\s])[rRwW]\s*[/~.]"
 )
+# A star in the ending of a copy's name is the file's own name, and a slash another folder.
+_SED_COPY = re.compile(r"(?:-[nErsuz]*i|--in-place=)[^=]*[*/]")
 # The whole of it: one variable by its name is an ordinary question.
 _SHOWS = re.compile(
     r"os\.environ\b(?!\s*(?:\[|\.get|\.setdefault))|process\.env\b(?!\s*[.\[])|%ENV\b|ENV\.to_|Sys\.getenv\(\)"
 )
 _JQ_SHOWS = re.compile(r"(?<![.\w$\"'-])(?:env|\$ENV)\b(?!\s*(?:\.\s*[\w\"]|\[\s*\"|:))")
+# An index is evaluated, whatever quotes it wore.
+_EVALUATES = re.compile(r"\[[^\]]*[$`(]")
 _RECURSIVE = re.compile(r"-[a-zA-Z]*[rR][a-zA-Z]*\Z|--recursive\Z")
 
 
@@ -143,7 +148,21 @@ def danger(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]
 
 # They are asked about for other reasons than a word that may be an option.
 _NO_OPTIONS = frozenset(
-    {"kill", "wait", "env", "export", "declare", "typeset", "readonly", "local", "set", "compgen", "printenv"}
+    {
+        "kill",
+        "wait",
+        "env",
+        "export",
+        "declare",
+        "typeset",
+        "readonly",
+        "local",
+        "set",
+        "compgen",
+        "printenv",
+        "test",
+        "[",
+    }
 )
 
 
@@ -182,7 +201,12 @@ def _environment(name: str, args: Sequence[Argument], words: list[str | None], *
     if name == "set" and any(re.match(r"[-+]\w*[ak]|(?:allexport|keyword)\Z", word or "") for word in words):
         return Runs("it changes what other commands are given")
     if name in ("read", "mapfile", "readarray", "getopts", "printf"):
-        set_by_name = words[1:2] if name == "printf" and words[:1] == ["-v"] else words if name != "printf" else []
+        set_by_name = words
+        if name == "printf":
+            joined = [(words[0] or "").removeprefix("-v")] if words and (words[0] or "").startswith("-v") else []
+            set_by_name = words[1:2] if joined == [""] else [*joined]
+        if any(_EVALUATES.search(word) for word in set_by_name if word):
+            return Runs("an index in a name that it sets can run a program")
         return next(
             (
                 Runs(f"it sets {word}, which decides what runs")
@@ -232,12 +256,35 @@ def _tar(_name: str, _args: Sequence[Argument], words: list[str | None], *_: obj
     return None
 
 
+def _test(_name: str, _args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
+    names = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-v", "-R")]
+    if any(name is None or _EVALUATES.search(name) for name in names):
+        return Runs("an index in a name that it looks for can run a program")
+    return None
+
+
+def _make(_name: str, _args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
+    """Other variables of make's are its makefile's own affair."""
+    for at, word in enumerate(words):
+        text = word or ""
+        if re.match(r"(?:SHELL|MAKEFLAGS|PATH|LD_\w+|BASH_ENV|ENV)[:?+!]*=", text):
+            return Runs(f"it sets {text.partition('=')[0]}, which decides what runs")
+        option = re.match(r"(?:-f|--(?:make)?file(?:=|\Z))", text)
+        if option is not None:
+            given = text[option.end() :] or (words[at + 1] if at + 1 < len(words) else None) or ""
+            if re.match(r"-\Z|/dev/(?:stdin|fd/)", given):
+                return Runs("it runs whatever it is sent")
+    return None
+
+
 def _assigns(args: Sequence[Argument]) -> str | None:
     for each in args:
         if each.static is not None and each.static.startswith("-"):
             continue
         for value in each.values:
             variable = value.text.partition("=")[0]
+            if _EVALUATES.search(variable):
+                return Runs("an index in a name that it sets can run a program")
             if (
                 UNKNOWN in variable
                 or (each.splits and "=" not in value.text)
@@ -330,6 +377,8 @@ def _sed(_name: str, args: Sequence[Argument], _words: list[str | None], *_: obj
 
     if reading([made("sed"), *args]) is not None:
         return None
+    if any(each.static is not None and _SED_COPY.match(each.static) for each in args):
+        return "the copy that sed keeps may be any file"
     if any(each.static is not None and _SED_RUNS.search(_sed_script(each.static)) for each in args):
         return Runs("the sed script can run a program or reach another file")
     return None
@@ -366,6 +415,8 @@ _CHECKS: dict[str, Callable[..., str | None]] = {
         ),
         ("jq gojq jaq", _jq),
         ("ps", _ps),
+        ("test [", _test),
+        ("make gmake", _make),
         ("wait", _wait),
         ("rm rmdir mv", _rm),
         ("chmod chown chgrp", _owner),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["OPTION", "PATH", "brought", "makes_options", "reads_paths", "unsettled"]
 
 OPTION = "isn't known until it runs and could be an option that runs a program"
+SCRIPT = "names a program in a file, which may do anything"
 PATH = "isn't known until it runs and could be any file"
 
 # Readers and writers of files that the tables of what only reads don't have.
@@ -167,6 +168,12 @@ _VALUED: dict[str, Spec] = {
 _NO_END_OF_OPTIONS = frozenset(
     {"find", "java", "gcc", "g++", "cc", "c++", "clang", "clang++", "dd", "awk", "gawk", "mawk"}
 )
+_AWK_FILE = re.compile(r"-[fEil]|--(?:file|exec|include|load)\b")
+_FROM_FILE = {
+    "sed": re.compile(r"-[nErsuz]*f|--file\b"),
+    "jq": re.compile(r"-[a-zA-Z]*f|--from-file\b"),
+    **dict.fromkeys(("awk", "gawk", "mawk"), _AWK_FILE),
+}
 # Their words before the files are little programs.
 _SCRIPTED = frozenset({"sed", "awk", "gawk", "mawk", "jq"})
 _FIND_VALUED = re.compile(
@@ -189,6 +196,8 @@ def unsettled(
         found += [(each, OPTION) for each in args[1:] if _globs_option(each, cwds, names_made=names_made)]
     if read is None and name in ("awk", "gawk", "mawk") and (program := _awk(args)) is not None:
         found.append((program, PATH))
+    if read is None and name in _SCRIPTED:
+        found += [(each, SCRIPT) for each in args[1:] if _FROM_FILE[name].match(each.static or "")]
     open_words = [each for each in args[1:] if each.open]
     if not open_words:
         return found

@@ -67,7 +67,7 @@ STATEMENTS = """for i in a b; do ls $i; done|if true; then ls; fi|while read -r 
 |! ls|time ls|{ ls; ls; }|(ls; ls)|ls && ls ?? ls|ls ? head ? wc -l|x=1; echo $x|echo {a,b}|timeout 5 ls|env ls|nice -n 5 ls|command ls|git status
 |git log -n 1|ls # evil|ls \\\n -la|echo 'a;evil'|echo "a;$(ls)"|find . -name x|head -n 1 *.md|printf '%s' a|test -f x|ls 2>&1|ls >/dev/null|read x
 |export FOO=a|for ((i=0;i<1;i++)); do ls; done|sed -n 1p x|awk '{print $1}' x|declare -a arr|arr=(a b $(ls))|echo ${arr[0]}|echo ${x:-y}|set -e
-|echo `ls`|cat < x|cat <<< hi|ls ? xargs wc -l|find . -name x ? xargs -n1 cat|ls ? sort ? xargs -I{} head {}|echo ${x%a} ${x:-b}|awk '/a?b/ && $1>2' x|echo a{1..3}|wait|pytest -q $x|git status | head""".replace(
+|echo `ls`|cat < x|cat <<< hi|ls ? xargs wc -l|find . -name x ? xargs -n1 cat|ls ? sort ? xargs -I{} head {}|echo ${x%a} ${x:-b}|awk '/a?b/ && $1>2' x|echo a{1..3}|wait|pytest -q $x|git status | head|git "$x"|git "$(echo push)"|x=push; git "$x"|xargs git < in|ls ? xargs git""".replace(
     "\n|", "|"
 )
 SNIPPETS = [each.replace("??", "||").replace("?", "|").replace("\\n", "\n") for each in STATEMENTS.split("|")]
