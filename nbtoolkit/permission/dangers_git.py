@@ -27,7 +27,7 @@ _HARMLESS = re.compile(
     re.IGNORECASE,
 )
 # They are there to run what they are given, or what their input says.
-_RUNNERS = frozenset({"remote-ext", "remote-fd", "merge-index", "send-email", "for-each-repo"})
+_RUNNERS = frozenset({"remote-ext", "remote-fd", "merge-index", "for-each-repo"})
 _REACHING = "exec upload-pack receive-pack"
 _PLACES = "template separate-git-dir"
 # Of each command: its short options that run a program, those that take a value, its long ones that run a program or
@@ -47,6 +47,7 @@ _OPTIONS: dict[str, tuple[str, str, str]] = {
     # A patch writes hooks with it.
     "apply": ("", "pC", "unsafe-paths"),
     "svn": ("", "", "authors-prog"),
+    "send-email": ("", "", "smtp-server to-cmd cc-cmd header-cmd sendmail-cmd"),
 }
 
 
