@@ -29,7 +29,7 @@ for name in ("fcntl", "pwd", "grp", "termios", "tty", "pty", "resource"):
     sys.modules[name] = None
 for owner, missing in {
     os: "fork killpg getpgid setsid getuid geteuid getegid fchown fchmod pread pwrite O_NOFOLLOW O_DIRECTORY O_CLOEXEC "
-        "O_NONBLOCK O_TMPFILE mkfifo register_at_fork waitid posix_spawn sched_getaffinity sysconf uname pidfd_open",
+        "O_NONBLOCK O_TMPFILE mkfifo register_at_fork waitid sysconf uname pidfd_open",
     signal: "SIGHUP SIGCHLD SIGURG SIGUSR1 SIGUSR2 SIGALRM SIGPIPE pthread_kill pthread_sigmask setitimer",
 }.items():
     for name in missing.split():

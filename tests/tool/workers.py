@@ -65,8 +65,9 @@ def hold(path: str) -> None:
 
 def sleep(path: str) -> None:
     """Sleep, without a look at anything."""
-    Path(path).touch()
+    # Within: the stop may come as soon as the file is there.
     try:
+        Path(path).touch()
         time.sleep(LONG)
     finally:
         Path(path).write_text("ended")
@@ -74,9 +75,9 @@ def sleep(path: str) -> None:
 
 def spin(path: str) -> None:
     """Compute."""
-    Path(path).touch()
     deadline = time.monotonic() + LONG
     try:
+        Path(path).touch()
         while time.monotonic() < deadline:
             pass
     finally:
@@ -85,9 +86,12 @@ def spin(path: str) -> None:
 
 def stubborn(path: str) -> None:
     """Let nothing stop it but its own reports."""
-    Path(path).touch()
     deadline = time.monotonic() + LONG
     try:
+        try:
+            Path(path).touch()
+        except BaseException:  # noqa: BLE001 - it is there or comes to be
+            Path(path).touch()
         while time.monotonic() < deadline:
             report_progress(1)
             try:
