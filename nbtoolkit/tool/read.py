@@ -31,6 +31,8 @@ LONGEST_LINE = 2_000
 ENDLESS_LINE = 16_000_000
 LARGEST_RESULT = 100_000
 BLOCK = 1 << 20
+# A window is short: what follows it needn't be taken apart.
+PIECE = 1 << 16
 # Lines in front of the window are counted, a gigabyte in about a second; after so long it isn't worth it.
 LONGEST_SKIP = 20.0
 
@@ -270,6 +272,7 @@ def _check(window: _Window, number: int) -> None:
 def _decoded(file: IO[bytes], data: bytes, encoding: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     while data:
-        yield decoder.decode(data)
-        data = file.read(BLOCK) or b""
+        for at in range(0, len(data), PIECE):
+            yield decoder.decode(data[at : at + PIECE])
+        data = file.read(PIECE)
     yield decoder.decode(b"", final=True)
