@@ -164,6 +164,8 @@ def _carried(hint: Any, meant: Any = None) -> Any:
 
 def _adapt_named(hint: Any) -> Any:
     """A type variable, a NewType or a type alias: what it stands for, where that stands for something else here."""
+    if _is_array_like(hint):
+        return adapt(_arrays(hint))
     if isinstance(hint, typing.TypeVar):
         stands_for = Union[hint.__constraints__] if hint.__constraints__ else hint.__bound__  # noqa: UP007
         if stands_for is None:
@@ -294,8 +296,11 @@ class ArrayLike(typing.Protocol):
 def _is_array_like(hint: Any) -> bool:
     """Whether it is numpy's ArrayLike, or that or None: a union of protocols that no JSON could be checked by."""
     numpys = sys.modules.get("numpy.typing")
-    members = tuple(member for member in te.get_args(hint) if member is not type(None))
-    return numpys is not None and members == te.get_args(numpys.ArrayLike)
+    if numpys is None:
+        return False
+    # Since numpy 2.5 it is an alias with a name, which unions keep.
+    members = tuple(member for member in te.get_args(hint) or (hint,) if member is not type(None))
+    return members == (te.get_args(numpys.ArrayLike) or (numpys.ArrayLike,))
 
 
 def _arrays(hint: Any) -> Any:
