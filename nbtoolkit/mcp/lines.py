@@ -40,13 +40,14 @@ class Lines:
             return None
         try:
             found = json.loads(bare)
+            messages = [each for each in (found if type(found) is list else [found]) if type(each) is dict]
+            lines = [json.dumps(each).encode() + b"\n" for each in messages[: BATCH_LIMIT + 1]]
         except (ValueError, RecursionError):
             return None
-        messages = [each for each in (found if type(found) is list else [found]) if type(each) is dict]
-        if not messages or len(messages) > BATCH_LIMIT:
+        if not lines or len(lines) > BATCH_LIMIT:
             return None
         self.drop()
-        return [json.dumps(each).encode() + b"\n" for each in messages]
+        return lines
 
     def drop(self) -> list[bytes]:
         """Hold nothing any more; what was held."""

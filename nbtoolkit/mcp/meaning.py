@@ -82,7 +82,10 @@ def _is_unknown(kind: object) -> bool:
 def _shown(content: Any) -> Any:
     if type(content) is not dict or not _is_unknown(content.get("type")):
         return content
-    text = json.dumps(content, ensure_ascii=False, indent=2)
+    try:
+        text = json.dumps(content, ensure_ascii=False, indent=2)
+    except RecursionError:
+        text = "(nested too deeply to be shown)"
     if len(text) > SHOWN_CHARS:
         text = f"{text[:SHOWN_CHARS]}\n… (cut: {len(text):,} characters)"
     return {"type": "text", "text": f"[content of a kind that isn't known here, {content['type']!r:.100}]\n{text}"}

@@ -36,7 +36,7 @@ if "--amiss" in sys.argv:
         {"name": "texts", "inputSchema": {"type": "string"}, "outputSchema": {}},
         {"name": "number", "description": 5, "inputSchema": OBJECT},
         {"name": None, "inputSchema": OBJECT},
-        "no tool",
+        "no tool",  # type: ignore[list-item]
         {"name": "fine", "description": "the second", "inputSchema": OBJECT},
     ]
 tools += [
