@@ -28,7 +28,7 @@ from nbtoolkit.permission.shell_named import Programs
 from nbtoolkit.permission.shell_operators import Value
 from nbtoolkit.permission.shell_place import MOVERS, TRICKS
 from nbtoolkit.permission.subject import Effect, Subject
-from nbtoolkit.permission.unsettled import PATH, brought, reads_paths, unsettled
+from nbtoolkit.permission.unsettled import LISTS, PATH, brought, reads_paths, unsettled
 from nbtoolkit.permission.variable_names import changes_what_runs
 from nbtoolkit.permission.wrappers import allowed_form
 
@@ -87,7 +87,9 @@ class _Judge(LineJudge):
     def mentioned(self, args: Sequence[Argument], forms: Sequence[Form]) -> frozenset[str]:
         """The words in code that a command is given, where it is one that runs code."""
         programs = {family(text) for each in forms if each and each[0][0] for text in each[0][0]}
-        if programs & CODE or not programs.isdisjoint(("xargs", "parallel")):
+        lists = any(LISTS.match(each.static or "") for each in args[1:])
+        if lists or programs & CODE or not programs.isdisjoint(("xargs", "parallel", "cpio", "pax")):
+            # It runs what it is sent, or takes names from it.
             self.runs_code = True
         if not programs & RUNNERS_OF_ANYTHING:
             return frozenset()

@@ -18,7 +18,7 @@ _FORMAT = r"[\"']?\+%[YmdHMSjsFTVyuGbB][-_:.%YmdHMSjsFTVyuGbBT]*[\"']?"
 _DIGITS = re.compile(
     rf"""\s*(?:date(?:\s+-u)?\s+{_FORMAT}|nproc|id\s+-[ugG]|mktemp(?:\s+-d)?|uname\s+-[smr]
     |wc\s+-[lwcmL]\s*<\s*[\w./"$*-]+|(?:[^()`;&|<>]*\|)+\s*wc\s+-[lwcmL]
-    |seq\s+\d+(?:\s+\d+){0, 2}|git\s+rev-parse\s+(?:(?:--short|--verify)\s+)?(?:HEAD|@)[~^0-9]*
+    |seq\s+\d+(?:\s+\d+){{0,2}}|git\s+rev-parse\s+(?:(?:--short|--verify)\s+)?(?:HEAD|@)[~^0-9]*
     |git\s+merge-base\s+[\w./]+\s+[\w./]+|git\s+rev-list\s+--count\s+[\w./]+|git\s+log\s+-1\s+--format=%[hHt])\s*\Z""",
     re.VERBOSE,
 )

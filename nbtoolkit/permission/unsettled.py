@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from nbtoolkit.permission.shell import ShellLine
     from nbtoolkit.permission.shell_argument import Argument
 
-__all__ = ["OPTION", "PATH", "brought", "makes_options", "reads_paths", "unsettled"]
+__all__ = ["LISTS", "OPTION", "PATH", "brought", "makes_options", "reads_paths", "unsettled"]
 
 OPTION = "isn't known until it runs and could be an option that runs a program"
 SCRIPT = "names a program in a file, which may do anything"
+LISTED = "has it read the names of files that aren't known until it runs"
 PATH = "isn't known until it runs and could be any file"
 
 # Readers and writers of files that the tables of what only reads don't have.
@@ -174,6 +175,16 @@ _FROM_FILE = {
     "jq": re.compile(r"-[a-zA-Z]*f|--from-file\b"),
     **dict.fromkeys(("awk", "gawk", "mawk"), _AWK_FILE),
 }
+# Options that read the names of files from a file, or from what is sent.
+LISTS = re.compile(r"-[a-zA-Z]*T-?\Z|-@\Z|--(?:files0?-from|pathspec-from-file|arg-file|input-file)")
+_LISTERS = {
+    "tar": re.compile(r"-[a-zA-Z]*T|--files-from|[a-zA-Z]*T[a-zA-Z]*\Z"),
+    "rsync": re.compile(r"--files-from"),
+    "sort": re.compile(r"--files0-from"),
+    "zip": re.compile(r"-@\Z"),
+    "7z": re.compile(r"@|-i@"),
+    **dict.fromkeys(("cpio", "pax"), re.compile(r"-[a-zA-Z]*[ow]|--create\Z")),
+}
 # Their words before the files are little programs.
 _SCRIPTED = frozenset({"sed", "awk", "gawk", "mawk", "jq"})
 _FIND_VALUED = re.compile(
@@ -196,6 +207,13 @@ def unsettled(
         found += [(each, OPTION) for each in args[1:] if _globs_option(each, cwds, names_made=names_made)]
     if read is None and name in ("awk", "gawk", "mawk") and (program := _awk(args)) is not None:
         found.append((program, PATH))
+    lists = _LISTERS.get(name)
+    if lists is not None:
+        found += [
+            (each, LISTED)
+            for at, each in enumerate(args[1:])
+            if lists.match(each.static or "") and (at == 0 or (each.static or "")[:1] in ("-", "@"))
+        ]
     if read is None and name in _SCRIPTED:
         found += [(each, SCRIPT) for each in args[1:] if _FROM_FILE[name].match(each.static or "")]
     open_words = [each for each in args[1:] if each.open]
