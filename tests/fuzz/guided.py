@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import atheris  # type: ignore[import-not-found, unused-ignore]
+import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
