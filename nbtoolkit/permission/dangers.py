@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.dangers_git import git_danger
 from nbtoolkit.permission.programs import CODE, family
+from nbtoolkit.permission.running_options import RUNS, names_program
 from nbtoolkit.permission.sensitive import inside, resolve, system_folder
 from nbtoolkit.permission.shell_argument import UNKNOWN
 from nbtoolkit.permission.variable_names import changes_what_runs
@@ -48,60 +49,6 @@ _ALWAYS: dict[str, str] = {
     for name in names.split()
 }
 
-# Options that name a program to run: short ones as an expression for a word's beginning, long ones by their names, which
-# most programs take shortened too.
-_RUNS: dict[str, tuple[re.Pattern[str] | None, tuple[str, ...]]] = {
-    name: (re.compile(short) if short else None, tuple(long.split()))
-    for names, short, long in (
-        (
-            "tar",
-            r"-[a-zA-Z]*[IF]",
-            "to-command checkpoint-action use-compress-program rsh-command rmt-command info-script new-volume-script",
-        ),
-        ("cpio", r"-[a-zA-Z]*F", "rsh-command"),
-        ("rsync", r"-[a-zA-Z0-9]*[eM]", "rsh rsync-path remote-option"),
-        ("scp", r"-[oSF]", ""),
-        ("sftp", r"-[oSFb]", ""),
-        ("ssh", r"-[oF]", ""),
-        ("sort", "", "compress-program"),
-        ("split", "", "filter"),
-        ("zip", r"-TT", "unzip-command"),
-        ("rg", "", "pre hostname-bin"),
-        ("fd fdfind", r"-[xX]", "exec exec-batch"),
-        ("man", r"-[PH]", "pager html"),
-        ("less", r"\+|-[kKoO]", "lesskey-src lesskey-file log-file LOG-FILE"),
-        ("vim vi view nvim gvim ex", r"-[cSsluw]|\+", "cmd"),
-        ("emacs", r"-[lf]", "eval load funcall execute script"),
-        ("wget", r"-e", "use-askpass execute config"),
-        ("curl", r"-K", "config engine"),
-        ("make gmake", r"-E|SHELL=", "eval"),
-        ("npm pnpm yarn", "", "script-shell shell"),
-        ("tcpdump", r"-z", ""),
-        ("apt apt-get", r"-o", "option"),
-        ("dpkg", "", "pre-invoke post-invoke"),
-        ("gdb lldb", r"-(?:ex|iex|x|o|s)", "command eval-command init-command init-eval-command source one-line batch"),
-        ("lftp", r"-[ce]", ""),
-        ("nmap", "", "script"),
-        ("git", "", "upload-pack receive-pack config-env ext-diff open-files-in-pager"),
-        ("docker podman", "", "privileged pid=host"),
-        ("pip", "", "config-settings global-option"),
-        ("crontab", r"-[re]|-\Z", ""),
-        ("hash", r"-p", ""),
-        ("complete", r"-C", ""),
-        ("mapfile readarray", r"-C", ""),
-        ("strace ltrace", r"-o?[|!]|[|!]", "output=|"),
-        ("tex latex pdflatex xelatex lualatex", r"-(?:shell-escape|enable-write18)", "shell-escape enable-write18"),
-        ("latexmk", r"-(?:e|r|shell-escape|pdflatex=|latex=)", ""),
-        ("bat batcat", "", "pager"),
-        ("pandoc", r"-[FLd]|\S*\.lua\Z", "filter lua-filter defaults pdf-engine"),
-        ("yt-dlp youtube-dl", "", "exec exec-before-download postprocessor-args config-location"),
-        ("aria2c", "", "on-download-complete on-download-start on-download-error on-bt-download-complete conf-path"),
-        ("rclone restic", "", "password-command rsh"),
-        ("java", r"-(?:agentpath|agentlib|javaagent|XX:OnError|XX:OnOutOfMemoryError)", ""),
-        ("gcc g++ cc c++ clang clang++", r"-(?:wrapper|fplugin|B|specs)|@", "specs"),
-    )
-    for name in names.split()
-}
 _SED_RUNS = re.compile(
     r"(?:^|[;{}\n\d$/!,\s])e(?:\s|$|;|})|[^\w\s][gpiIm\d]*e[gpiIm\d]*\s*(?:$|[;}\n])|(?:^|[;{}\n\d$/!,\s])[rRwW]\s*[/~.]"
 )
@@ -136,12 +83,12 @@ def danger(args: Sequence[Argument], folders: Sequence[str], cwds: Sequence[str]
     check = _CHECKS.get(name)
     if check is not None and (found := check(name, args[1:], words, folders, cwds)) is not None:
         return found
-    runs = _RUNS.get(name)
+    runs = RUNS.get(name)
     if runs is not None:
         # A variable's text becomes several words where it isn't quoted.
         several = (piece for each in args[1:] if each.splits for guess in each.guesses for piece in guess.split())
         for word in (*words, *several):
-            if word is not None and _names_program(word, *runs):
+            if word is not None and names_program(word, *runs):
                 return Runs(f"{name} {word[:40]} can run another program")
     return None
 
@@ -168,23 +115,13 @@ _NO_OPTIONS = frozenset(
 
 def takes_endangering_words(name: str) -> bool:
     """Whether a program is known to take options that run another one, or words that decide what runs."""
-    return name in _RUNS or (name in _CHECKS and name not in _NO_OPTIONS)
+    return name in RUNS or (name in _CHECKS and name not in _NO_OPTIONS)
 
 
 def endangering_option(name: str, word: str) -> bool:
     """Whether a word is an option of a program that runs another one; also where nobody can tell."""
-    runs = _RUNS.get(name)
-    return runs is None or name == "git" or _names_program(word, *runs)
-
-
-def _names_program(word: str, short: re.Pattern[str] | None, long: Sequence[str]) -> bool:
-    if word.startswith("--"):
-        name = word[2:].partition("=")[0]
-        # Two letters may be an abbreviation of anything, and are of nothing in use.
-        return len(name) > 2 and any(
-            each.startswith(name) or ("=" in each and word.startswith(f"--{each}")) for each in long
-        )
-    return short is not None and short.match(word) is not None
+    runs = RUNS.get(name)
+    return runs is None or name == "git" or names_program(word, *runs)
 
 
 def _environment(name: str, args: Sequence[Argument], words: list[str | None], *_: object) -> str | None:
