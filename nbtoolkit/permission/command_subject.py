@@ -19,11 +19,11 @@ from nbtoolkit.permission.rule import PermissionBehavior, PermissionRule
 from nbtoolkit.permission.subject import Match, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from nbtoolkit.permission.shell_argument import Argument
 
-__all__ = ["CommandSubject", "Form", "form", "names_all", "pattern_fault", "program_of", "suggest"]
+__all__ = ["CommandSubject", "Form", "allows_all", "form", "names_all", "pattern_fault", "program_of", "suggest"]
 
 # A word of a command as a rule sees it: what it can be, None where other things are possible; splits means "or several".
 Form = tuple[tuple[tuple[str, ...] | None, bool], ...]
@@ -151,6 +151,22 @@ def names_all(general: str, special: str) -> bool:
     if not first or not open_end or len(second) < len(first):
         return False
     return program_name(first[0]) == program_name(second[0]) and first[1:] == second[1 : len(first)]
+
+
+def allows_all(general: PermissionRule, special: PermissionRule, judge: Callable[[str], Sequence[Subject]]) -> bool:
+    """Whether an allow rule names every command that another one names; ``judge`` gives a line's subjects.
+
+    What words behind both run, both must name; so the longer one adds only what its own words run.
+    """
+    first, open_end = _pattern(general.rule_content or "")
+    second, more = _pattern(special.rule_content or "")
+    if not first or not open_end or second[: len(first)] != first:
+        return False
+    for words in (second, (*second, "x")) if more else (second,):
+        commands = [each for each in judge(shlex.join(words)) if isinstance(each, CommandSubject)]
+        if len(commands) != 1 or not commands[0].covered_by(general):
+            return False
+    return True
 
 
 def _programs(forms: Sequence[Form]) -> frozenset[str] | None:

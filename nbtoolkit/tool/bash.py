@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit.message import TextBlock, ToolResultState, new_id
-from nbtoolkit.permission.command_subject import CommandSubject, names_all, pattern_fault
+from nbtoolkit.permission.command_subject import CommandSubject, allows_all, names_all, pattern_fault
 from nbtoolkit.permission.git_quiet import only_reads, quiet_git
 from nbtoolkit.permission.rule import PermissionBehavior, PermissionContext, PermissionDecision, PermissionRule
 from nbtoolkit.permission.sensitive import DANGEROUS_DIRECTORIES, DANGEROUS_FILES, Places, roots
@@ -160,10 +160,10 @@ class Bash(ToolBase):
         return pattern_fault(content)
 
     def rule_covers(self, general: PermissionRule, special: PermissionRule) -> bool:
-        """Whether a deny or ask rule names all that another one names."""
-        return general.behavior is not PermissionBehavior.ALLOW and names_all(
-            general.rule_content or "", special.rule_content or ""
-        )
+        """Whether a rule names all that another one names."""
+        if general.behavior is PermissionBehavior.ALLOW:
+            return allows_all(general, special, self._parts)
+        return names_all(general.rule_content or "", special.rule_content or "")
 
     # ------------------------------------------------------------------------------------------------- running
     def _folder(self) -> str:

@@ -197,6 +197,8 @@ def test_a_tool_with_its_own_patterns_says_itself_what_is_wrong_with_one(bench: 
             ["ask Bash(git push:*)", "allow Bash(git push origin)"],
             "the rule ask Bash(git push:*) (user) comes before it",
         ),
+        (["allow Bash(git:*)", "allow Bash(git status:*)"], "the rule Bash(git:*) (user) already says so"),
+        (["allow Bash(npm run 'a b')", "allow Bash(npm run:*)"], "the rule Bash(npm run:*) (user) already says so"),
     ],
 )
 def test_a_command_rule_that_does_nothing_is_reported(bench: Any, rules: list[str], said: str) -> None:
@@ -211,6 +213,9 @@ def test_a_command_rule_that_does_nothing_is_reported(bench: Any, rules: list[st
         ["deny Bash(git push:*)", "allow Bash(git:*)"],
         ["deny Bash(git)", "allow Bash(git status:*)"],
         ["allow Bash(timeout:*)", "allow Bash(timeout 5 pytest:*)"],
+        ["allow Bash(find:*)", "allow Bash(find . -exec ls {} +)"],
+        ["allow Bash(git:*)", "allow Bash(git submodule foreach ls)"],
+        ["allow Bash(git:*)", "allow Bash(gitk:*)", "allow Bash(/opt/bin/git status)"],
         ["deny Bash(find . -exec rm {} ;)", "allow Bash(curl https://a.b?c=1&d=2)", "ask Bash(*)"],
         ["allow Bash(find . -name '*.py')", "allow Bash(git diff *)", "deny Bash(rm -rf /:*)"],
     ],
