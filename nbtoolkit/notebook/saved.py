@@ -28,11 +28,12 @@ AFTER = 15.0
 ARGUMENTS_LIMIT = 20_000
 AGAIN = "Where no buttons stand above this, its kernel is gone: run the cell again."
 
-# The display above is hidden where it says nothing but that its model isn't found, and this one where there is one.
+# The display above is hidden where it says nothing but that its model isn't found, and this one where there is one. Records
+# and prints of what ran meanwhile may stand between the two.
 _STYLE = (
     "<style>"
-    ".jp-OutputArea-child:has(+.jp-OutputArea-child .nbtk-saved)>.lm-Panel.jp-OutputArea-output:not(:has(*)),"
-    ".jp-OutputArea-child:has(.nbtk-card)+.jp-OutputArea-child:has(.nbtk-saved){display:none}"
+    ".jp-OutputArea-child:has(~.jp-OutputArea-child .nbtk-saved)>.lm-Panel.jp-OutputArea-output:not(:has(*)),"
+    ".jp-OutputArea-child:has(.nbtk-card)~.jp-OutputArea-child:has(.nbtk-saved){display:none}"
     "</style>"
 )
 

@@ -77,13 +77,15 @@ for n in range(1_000):
     toolkit.register(FunctionTool(numbered(n)), "many")
 """
 LOG = "%toolkit log"
-# The words below a card that waits, without the wait for them.
+# The words below a card that waits, with a shorter wait for them, in which another line is printed.
 WAITS = """
+import asyncio
 from nbtoolkit.notebook import saved
-saved.AFTER = 0.1
+saved.AFTER = 2
 @tool
 def sell(region: str, notes: str, rows: int = 5) -> str:
     return "sold"
+said = asyncio.get_running_loop().call_later(1, print, "said meanwhile")
 await toolkit.call("sell", region="north", notes="all of it")
 """
 
@@ -318,7 +320,7 @@ def a_reopened_notebook_shows_the_plain_tables_and_nothing_red(page: NotebookPag
     waits = page.add_cell(WAITS, 5)
     page.run_cell(waits)
     button(page.output(waits), "Allow once").wait_for()
-    page.wait(f"nbt.outputs({waits}).length === 2")
+    page.wait(f"nbt.outputs({waits}).length === 3")
     untold = page.output(waits).get_by_text("not answered yet")
     expect(untold).to_be_hidden()
     page.save()
