@@ -6,6 +6,7 @@ Each check takes a command's words and gives the reason to ask, or None.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nbtoolkit.permission.dangers_git import git_danger
@@ -13,6 +14,7 @@ from nbtoolkit.permission.programs import CODE, family
 from nbtoolkit.permission.running_options import RUNS, names_program
 from nbtoolkit.permission.sensitive import inside, resolve, system_folder
 from nbtoolkit.permission.shell_argument import UNKNOWN
+from nbtoolkit.permission.shell_operators import Value
 from nbtoolkit.permission.variable_names import changes_what_runs
 
 if TYPE_CHECKING:
@@ -305,7 +307,17 @@ def _git(
     _name: str, args: Sequence[Argument], _words: list[str | None], _folders: Sequence[str], cwds: Sequence[str]
 ) -> str | None:
     found = git_danger(args, cwds)
+    if found is None and any(each.splits for each in args):
+        found = git_danger([piece for each in args for piece in _pieces(each)], cwds)
     return None if found is None else Runs(found)
+
+
+def _pieces(argument: Argument) -> list[Argument]:
+    """The words that a variable's or a list's text becomes where the shell splits it."""
+    if not argument.splits or not argument.guesses:
+        return [argument]
+    pieces = [piece for guess in argument.guesses for piece in guess.split()]
+    return [replace(argument, values=(Value(piece),), splits=False, guesses=(), texts=()) for piece in pieces]
 
 
 def _sed(_name: str, args: Sequence[Argument], _words: list[str | None], *_: object) -> str | None:

@@ -145,6 +145,8 @@ _GIT_PLAIN = frozenset(
         "worktree",
     ]
 )
+# Of git's commands those that run what some of their words say.
+_GIT_RUNNING = frozenset({"rebase", "bisect", "submodule", "filter-branch", "difftool"})
 # Options before which a word is what they are given, where all that stands before them is known too.
 _VALUED: dict[str, Spec] = {
     name: parse_spec(spec)
@@ -205,6 +207,7 @@ def unsettled(
     found: list[tuple[Argument, str]] = []
     if dangerous:
         found += [(each, OPTION) for each in args[1:] if _globs_option(each, cwds, names_made=names_made)]
+        found += [(each, OPTION) for each in (_git_pieces(args) if name == "git" else ())]
     if read is None and name in ("awk", "gawk", "mawk") and (program := _awk(args)) is not None:
         found.append((program, PATH))
     lists = _LISTERS.get(name)
@@ -309,6 +312,13 @@ def _plain_git(name: str, args: Sequence[Argument]) -> bool:
         return False
     _, rest = git_words(args[1:])
     return bool(rest) and rest[0].static in _GIT_PLAIN
+
+
+def _git_pieces(args: Sequence[Argument]) -> list[Argument]:
+    """The words that the shell splits, of a git command that may run what they hold."""
+    split = [each for each in args[1:] if each.splits and each.guesses]
+    pieces = {piece for each in split for guess in each.guesses for piece in guess.split()}
+    return split if _GIT_RUNNING & {*pieces, *(each.static or "" for each in args[1:])} else []
 
 
 def _values(name: str, args: Sequence[Argument]) -> set[int]:
