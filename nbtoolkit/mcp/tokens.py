@@ -108,22 +108,23 @@ class Tokens:
         Where there are no locks, or another takes too long, it is as without.
         """
         handle = None
-        with contextlib.suppress(ImportError, OSError):
-            import fcntl
-
-            if self.file is not None:
-                self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                # The folder itself, so nothing is left behind.
-                handle = os.open(self.file.parent, os.O_RDONLY)
-                for _ in range(round(RENEWAL_SECONDS / LOOK_SECONDS)):
-                    try:
-                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        break
-                    except BlockingIOError:
-                        await asyncio.sleep(LOOK_SECONDS)
         try:
+            with contextlib.suppress(ImportError, OSError):
+                import fcntl
+
+                if self.file is not None:
+                    self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    # The folder itself, so nothing is left behind.
+                    handle = os.open(self.file.parent, os.O_RDONLY)
+                    for _ in range(round(RENEWAL_SECONDS / LOOK_SECONDS)):
+                        try:
+                            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                            break
+                        except BlockingIOError:
+                            await asyncio.sleep(LOOK_SECONDS)
             yield
         finally:
+            # Also where whoever waited has been cancelled.
             if handle is not None:
                 os.close(handle)
 

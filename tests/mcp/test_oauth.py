@@ -228,6 +228,24 @@ def test_two_kernels_renew_one_after_the_other_and_the_second_takes_what_the_fir
     asyncio.run(scenario())
 
 
+def test_a_renewal_that_is_given_up_while_another_kernel_renews_leaves_nothing_open(tmp_path: Path) -> None:
+    def open_there() -> int:
+        return sum(link.resolve() == tmp_path for link in Path("/proc/self/fd").iterdir())
+
+    async def scenario() -> None:
+        async def renew() -> None:
+            async with Tokens("https://a.example/mcp", tmp_path).alone():
+                raise AssertionError("the other kernel still renews")
+
+        async with Tokens("https://a.example/mcp", tmp_path).alone():
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(renew(), 0.2)
+            assert open_there() == 1
+        assert open_there() == 0
+
+    asyncio.run(scenario())
+
+
 def test_a_signed_in_call_waits_for_no_other(guarded: Web) -> None:
     there, both = 0, asyncio.Event()
 
