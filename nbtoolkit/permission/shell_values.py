@@ -196,6 +196,9 @@ class Variables:
         unique = tuple(dict.fromkeys(values))
         seen = tuple(dict.fromkeys(each for each in guesses if UNKNOWN not in each)) if guessed else ()
         settled = self._texts(word) if any(UNKNOWN in value.text for value in unique) else ()
+        if splits and not seen:
+            # One that another variable was given whole.
+            seen = tuple(each for each in settled if not any(sign in each for sign in _SIGNS))
         return Argument(word, unique, splits, seen, settled)
 
     def _texts(self, word: Word) -> tuple[str, ...]:
