@@ -5,6 +5,7 @@ All of it is the server's text: escaped and bounded; an image is shown, an addre
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from nbtoolkit import hooks
@@ -15,8 +16,9 @@ from nbtoolkit.notebook.session import Session, mistakes, one_of
 from nbtoolkit.notebook.text import box, code, columns, count, one_line, safe, table, visible_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from nbtoolkit.mcp import MCPClient
     from nbtoolkit.notebook.command import Command
 
 __all__: list[str] = []
@@ -31,11 +33,11 @@ def resources(session: Session, command: Command) -> None:
     client = session.server(command.words[0].text)
     if len(command.words) > 1:
         uri = command.words[1].expand(session.evaluate)
-        with mistakes():
+        with _asking(client):
             blocks = hooks.drive(client.read_resource(uri))
         session.show(render.contents([(f"{client.name}: {uri}", blocks)]))
         return
-    with mistakes():
+    with _asking(client):
         found = hooks.drive(client.list_resources())
         patterns = hooks.drive(client.list_resource_templates())
     rows = [(str(each.uri), each.mime_type, each.title or each.name, each.description) for each in found]
@@ -47,7 +49,7 @@ def resources(session: Session, command: Command) -> None:
 def prompts(session: Session, command: Command) -> None:
     """List a server's prompts, or fill one in."""
     client = session.server(command.words[0].text)
-    with mistakes():
+    with _asking(client):
         found = {each.name: each for each in hooks.drive(client.list_prompts())}
     if len(command.words) == 1:
         rows = [
@@ -72,9 +74,24 @@ def prompts(session: Session, command: Command) -> None:
     missing = [each.name for each in known.values() if each.required and each.name not in arguments]
     if missing:
         raise CommandError(f"the prompt {name!r} needs {', '.join(f'{each}=…' for each in missing)}")
-    with mistakes():
+    with _asking(client):
         messages = hooks.drive(client.get_prompt(name, **arguments))
     session.show(render.contents([(f"{client.name}, {role}", [block]) for role, block in messages]))
+
+
+@contextmanager
+def _asking(client: MCPClient) -> Iterator[None]:
+    """Make one line also of a server's refusal, which is its text, and of an answer that doesn't come."""
+    from mcp import MCPError
+
+    with mistakes():
+        try:
+            yield
+        except MCPError as error:
+            said = visible_text(one_line(error.message, LINE_LIMIT))
+            raise CommandError(f"the server {client.name} refused: {said}") from None
+        except TimeoutError:
+            raise CommandError(f"the server {client.name} gave no answer in time") from None
 
 
 def _argument(argument: Any) -> str:

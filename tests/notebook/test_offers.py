@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from mcp import MCPError
 from mcp.server import MCPServer
 
 from nbtoolkit import hooks
 from nbtoolkit.mcp import MCPClient, StdioMCPConfig
+from nbtoolkit.notebook.command import CommandError
 from nbtoolkit.notebook.tables import how
 from tests.mcp.support import PLAIN, in_memory
 from tests.notebook.test_magics import Desk, Ran, desk
@@ -39,6 +41,8 @@ def offering() -> MCPServer:
 
     @server.prompt(description="Be kind")
     def greet(name: str, tone: str = "kind") -> str:
+        if name == "nobody":
+            raise MCPError(-32602, "nobody\nis \x1b[31mhere")
         return f"Greet {name}, {tone}"
 
     return server
@@ -79,11 +83,19 @@ def test_a_prompt_is_listed_with_its_arguments_and_filled_in(attached: Desk) -> 
     assert filled == "offers, user\n    Greet Ada, kind"
     missing = attached.run("%toolkit mcp prompts offers greet")
     assert "the prompt 'greet' needs name=…" in str(missing.error)
+    refused = attached.run("%toolkit mcp prompts offers greet name=nobody").error
+    assert isinstance(refused, CommandError)
+    assert "the server offers refused" in str(refused)
+    assert "\x1b" not in str(refused)
+    assert "\n" not in str(refused)
     assert "did you mean 'greet'" in str(attached.run("%toolkit mcp prompts offers great").error)
 
 
 def test_a_resource_that_is_not_there_is_one_line(attached: Desk) -> None:
-    assert "nosuch" in str(attached.run("%toolkit mcp resources offers other://nosuch").error)
+    ran = attached.run("%toolkit mcp resources offers other://nosuch")
+    assert isinstance(ran.error, CommandError)
+    assert str(ran.error).startswith("the server offers refused: ")
+    assert "nosuch" in str(ran.error)
 
 
 def test_a_servers_word_for_what_only_reads_is_taken_where_it_is_trusted(desk: Desk) -> None:
