@@ -93,7 +93,9 @@ class NamedJudge(PathJudge):
                     subject = self.path(argument, "name", at, cwds, names=(*READERS, *WRITERS))
                     if subject is not None and (hinted or subject.safety is not None):
                         found.append(subject)
-            for guess in argument.guesses:
+            # What the shell splits is several words.
+            split = [piece for each in argument.guesses for piece in each.split()] if argument.splits else []
+            for guess in dict.fromkeys((*argument.guesses, *split[:MAX_NAMED])):
                 found += [each for each in self.named_in(guess, argument, at, cwds, programs) if each.safety]
         if kind == "read":
             return [each if each.safety else replace(each, effect=Effect.READ) for each in found]
