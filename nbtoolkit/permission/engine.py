@@ -329,10 +329,11 @@ def _decided(given: object) -> PermissionDecision:
 
 def _badness(verdict: SubjectVerdict) -> int:
     if verdict.behavior is DENY:
-        return 3
+        return 30
     if verdict.behavior is ASK:
-        return 2 if verdict.step is Step.SAFETY else 1
-    return 0
+        return 20 if verdict.step is Step.SAFETY else 10
+    # Of parts that are all allowed the one that went furthest says why.
+    return verdict.step
 
 
 def _by_rule(rule: PermissionRule, *, sure: bool = True) -> str:

@@ -55,6 +55,14 @@ def test_parts_are_counted_and_named(bench: Any, parted: Any, part: Any) -> None
     )
 
 
+def test_a_line_that_a_rule_allows_in_part_is_allowed_by_the_rule_and_not_called_read_only(
+    bench: Any, parted: Any, part: Any
+) -> None:
+    made = parted([part(kind="command", text="ls", effect=Effect.READ), part(kind="command", text="pytest")])
+    explained = explain(bench("default", "allow Bash(pytest)"), made)
+    assert explained.decision.decision_reason == "Rule: Bash(pytest)"
+
+
 @pytest.mark.parametrize(
     ("mode", "rules", "options", "change"),
     [
