@@ -200,7 +200,10 @@ def keep(channel: int, output: int, kernel: list[int]) -> None:
             with contextlib.suppress(OSError):
                 word = os.read(channel, 1)
             if word == b"t":
-                send(signal.SIGTERM, descendants())
+                below = descendants()
+                # Held still meanwhile: none goes on with what another's end looks like, as a pipe's reader would.
+                for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT):
+                    send(number, below)
                 continue
         elif not set(ready) - {woken}:
             continue

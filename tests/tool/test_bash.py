@@ -15,6 +15,7 @@ import pytest
 
 from nbtoolkit.message import ToolResultState
 from nbtoolkit.tool.bash import HEAD, TAIL, Bash
+from nbtoolkit.tool.children import can_be_kept
 from nbtoolkit.tool.result import ToolChunk, ToolResponse
 
 
@@ -164,6 +165,16 @@ def test_a_timeout_ends_the_whole_group_also_one_that_ignores_sigterm(tmp_path: 
     assert "timed out after 0.4 s" in response.text
     assert response.state is ToolResultState.ERROR
     assert gone(written(pid))
+
+
+@pytest.mark.skipif(not can_be_kept(), reason="a process group is signalled in one go")
+def test_what_a_timeout_ends_does_not_answer_the_end_of_what_it_reads_from() -> None:
+    async def several() -> list[ToolResponse]:
+        # Each could be lucky.
+        return await asyncio.gather(*(run("sleep 100 | wc -l", timeout=500) for _ in range(16)))
+
+    texts = {response.text for response in asyncio.run(several())}
+    assert texts == {"[timed out after 0.5 s; the command and all it started were ended]"}
 
 
 @pytest.mark.parametrize(
