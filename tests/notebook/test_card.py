@@ -425,6 +425,31 @@ def test_edit_answers_with_the_changed_arguments() -> None:
     assert asked.answers == [Approval.edit({"species": "Gentoo", "rows": 7, "loud": True})]
 
 
+@pytest.mark.parametrize(
+    ("drawer", "label", "written"), [("Edit", "rows", "7"), ("Edit", "rows", "x"), ("Answer instead", "Result", "none")]
+)
+def test_what_is_written_beside_a_call_is_not_dropped_by_allowing_it_without_a_word(
+    drawer: str, label: str, written: str
+) -> None:
+    asked = Asked()
+    asked.click(drawer)
+    asked.field(label).value = written
+    asked.click(drawer)
+    asked.click("Allow once")
+    assert asked.answers == []
+    assert "would be lost. Allow once, clicked again, runs the call as it is shown above." in asked.page.text
+    asked.click("Allow once")
+    assert asked.answers == [Approval.allow()]
+
+
+@pytest.mark.parametrize("drawer", ["Edit", "Answer instead"])
+def test_a_form_in_which_nothing_was_written_holds_no_approval_up(drawer: str) -> None:
+    asked = Asked()
+    asked.click(drawer)
+    asked.click("Allow once")
+    assert asked.answers == [Approval.allow()]
+
+
 def test_a_fault_stands_under_its_field_and_answers_nothing() -> None:
     def validate(edited: dict[str, Any]) -> None:
         raise ToolArgumentsError("summarise", ["rows: got 700, expected at most 100", "something else"])

@@ -123,6 +123,7 @@ class ApprovalCard:
         )
         self._drawers: dict[str, Any] = {}
         self._opened: str | None = None
+        self._reminded: set[str] = set()
         self._status = kit.html("", "nbtk-status")
         self._foot = kit.box("nbtk-row nbtk-acts", self._buttons(), row=True)
         #: The root widget.
@@ -309,7 +310,7 @@ class ApprovalCard:
     def _buttons(self) -> list[Any]:
         kit, about = self._kit, self.about
         allow = "" if self.safety else "nbtk-primary"
-        self._once = kit.button("Allow once", about, "7.2em", lambda: self.resolve(Approval.allow()), allow)
+        self._once = kit.button("Allow once", about, "7.2em", self._allow, allow)
         self._no = kit.button("Deny", about, "4.6em", self._deny)
         if self.number is None:
             return self._all_buttons()
@@ -340,6 +341,17 @@ class ApprovalCard:
         buttons.append(kit.button("Edit", about, "3.8em", lambda: self._toggle("edit"), "nbtk-quiet"))
         buttons.append(kit.button("Answer instead", about, "8.8em", lambda: self._toggle("answer"), "nbtk-quiet"))
         return [*buttons, self._status]
+
+    def _allow(self) -> None:
+        """Allow what is shown; what somebody has written beside it isn't dropped without a word."""
+        for name in ("edit", "answer"):
+            drawer = self._drawers.get(name)
+            if drawer is not None and drawer.unsent and name not in self._reminded:
+                self._reminded.add(name)
+                drawer.remind()
+                self._open(name)
+                return
+        self.resolve(Approval.allow())
 
     def _more(self) -> None:
         """Turn the item's few buttons into the full card's."""

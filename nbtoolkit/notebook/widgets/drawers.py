@@ -140,8 +140,24 @@ class EditDrawer:
         self._resolve, self._validate = resolve, validate
         self._form = Form(request.tool.input_schema, request.tool_input, route=route, kit=kit)
         send = kit.button("Check and ask again", about, "13em", self._send, "nbtk-primary")
-        note = kit.html('<span class="nbtk-soft">Judged again before it runs.</span>')
-        self.view = kit.box("nbtk-drawer", [self._form.widget, kit.box("nbtk-row", [send, note], row=True)])
+        self._note = kit.html('<span class="nbtk-soft">Judged again before it runs.</span>')
+        self.view = kit.box("nbtk-drawer", [self._form.widget, kit.box("nbtk-row", [send, self._note], row=True)])
+        self._first = self._written()
+
+    def _written(self) -> object:
+        try:
+            return self._form.read(check=False)
+        except FormError as fault:
+            return fault.faults
+
+    @property
+    def unsent(self) -> bool:
+        """Whether something else stands in the form than when it was opened."""
+        return self._written() != self._first
+
+    def remind(self) -> None:
+        """Say that what is written here isn't in what is about to run."""
+        self._note.value = _reminder("Your changes")
 
     def _send(self) -> None:
         self._form.show_faults()
@@ -154,6 +170,11 @@ class EditDrawer:
             self._form.show_faults(fault.faults)
             return
         self._resolve(Approval.edit(edited))
+
+
+def _reminder(what: str) -> str:
+    text = f"{what} would be lost. Allow once, clicked again, runs the call as it is shown above."
+    return f'<span class="nbtk-bad" role="alert">{text}</span>'
 
 
 class AnswerDrawer:
@@ -172,6 +193,15 @@ class AnswerDrawer:
         send = kit.button("Send as the result", about, "11.4em", self._send, "nbtk-primary")
         self._note = kit.html("")
         self.view = kit.box("nbtk-drawer", [self._text, kit.box("nbtk-row", [send, self._note], row=True)])
+
+    @property
+    def unsent(self) -> bool:
+        """Whether an answer is written."""
+        return bool(self._text.value.strip())
+
+    def remind(self) -> None:
+        """Say that the answer isn't what is about to be given."""
+        self._note.value = _reminder("Your answer")
 
     def _send(self) -> None:
         if not self._text.value.strip():
