@@ -297,7 +297,11 @@ class PermissionEngine:
             if rule is None and subject.within is not None and subject.within < len(before):
                 # The command that names this path was allowed by a rule, path and all.
                 around = before[subject.within]
-                rule = around.rule if around.step is Step.ALLOW_RULES else None
+                if around.step is Step.ALLOW_RULES:
+                    rule = around.rule
+                elif around.step is Step.READ_ONLY:
+                    # It needed no rule itself; what it reads elsewhere does.
+                    rule = call.allow_rule(around.subject)
             if rule is not None:
                 return SubjectVerdict(subject, ALLOW, _by_rule(rule), Step.ALLOW_RULES, rule)
         return SubjectVerdict(subject, fallback, subject.why or effect.value, Step.MODE)
