@@ -109,6 +109,8 @@ def _client(headers: Headers, answers: Answers, timeout: float | None, auth: htt
         def build_request(self, method: str, url: Any, *, headers: Any = None, **kwargs: Any) -> httpx2.Request:
             carried = snapshot.get()
             merged = httpx2.Headers(carried if carried is not None else self.carried.current())
+            # MCP's own also where it has none yet: which session this is isn't the caller's to say.
+            merged.pop("mcp-session-id", None)
             merged.update(headers)
             return super().build_request(method, url, headers=merged, **kwargs)
 

@@ -342,6 +342,13 @@ def test_the_get_stream_keeps_the_headers_that_it_began_with_and_close_carries_t
     asyncio.run(scenario())
 
 
+def test_no_session_but_its_own_is_named_to_a_server_that_gave_none(legacy: Web) -> None:
+    made = client(legacy, stateful=False, headers={"mcp-session-id": "written"})
+    asyncio.run(made.set_runtime_headers({"Mcp-Session-Id": "forged"}))
+    assert said(asyncio.run(use(made, "echo", text="hi"))) == "hi"
+    assert not {"written", "forged"}.intersection(legacy.headers("POST", "mcp-session-id"))
+
+
 def test_the_protocols_own_headers_always_win(legacy: Web) -> None:
     async def scenario() -> None:
         made = client(legacy)
