@@ -11,7 +11,7 @@ import decimal
 import numbers
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, PlainSerializer
+from pydantic import AfterValidator, Field, PlainSerializer
 from pydantic_core import to_jsonable_python
 
 if TYPE_CHECKING:
@@ -47,8 +47,20 @@ def made_of_a_scalar(cls: Any) -> Any:
                 return _hint(read, cls, cls)
             except Exception:  # noqa: BLE001 - somebody's own class
                 return None
-            return _hint(read, cls, cls) if isinstance(made, cls) else None
+            return _hint(_within(read, cls), cls, cls) if isinstance(made, cls) else None
     return None
+
+
+def _within(read: Any, cls: type) -> Any:
+    """The hint with the least and the largest number of one of numpy's classes, where somebody may reach them."""
+    if read is not int or cls.__module__ != "numpy":
+        return read
+    import numpy as np
+
+    limits = np.iinfo(cls)
+    # An unsigned one has its least in any case; sixty-four bits are further than anybody counts.
+    least, most = (int(each) if limits.bits < 64 or each == 0 else None for each in (limits.min, limits.max))
+    return Annotated[read, Field(ge=least, le=most)]
 
 
 def _hint(read: Any, make: Callable[[Any], Any], cls: type) -> Any:
