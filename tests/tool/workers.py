@@ -79,7 +79,7 @@ def spin(path: str) -> None:
     try:
         Path(path).touch()
         while time.monotonic() < deadline:
-            # Not `pass`: CPython 3.13.0 leaves a try that is interrupted there without its finally.
+            # With `pass` here, a stop on CPython 3.13.0 has left the finally below out; why isn't known.
             sum(range(100))
     finally:
         Path(path).write_text("ended")
