@@ -62,19 +62,21 @@ class RipgrepEngine:
         self._program = program
 
     def files(self, query: Query, stopper: Stopper) -> Iterator[str]:
-        """All files; a name's glob is ripgrep's to look at, where it isn't about folders and nothing else is told."""
+        """All files; a name's glob that isn't about folders is ripgrep's to look at, unless it is quicker here."""
         name = base_glob(query.name_glob)
         arguments = [*self._common(query), *_threads(), "--files", "--null"]
-        fits, ending = None, ""
+        fits, ending, most = None, "", LARGEST_OUTPUT
         if name and name != "*":
-            if stopper.telling:
-                # Nearly all globs end in letters, which tell most names apart at once.
-                ending = _LETTERS.search(name)[0]  # type: ignore[index]
+            # Nearly all globs end in letters, which tell most names apart at once, and while ripgrep goes on.
+            ending = _LETTERS.search(name)[0]  # type: ignore[index]
+            if ending or stopper.telling:
                 fits = glob_expression(name, anchored=False).match
+                # What doesn't fit is let go; time bounds the search.
+                most = sys.maxsize
             else:
                 arguments += _named(name)
         rest = b""
-        for piece in self._stream([*arguments, "--", "./"], query, stopper):
+        for piece in self._stream([*arguments, "--", "./"], query, stopper, most=most):
             whole, zero, rest = (rest + piece).rpartition(b"\0")
             names = _names(whole + zero)
             yield from names if fits is None else [each for each in names if each.endswith(ending) and fits(each)]
@@ -167,7 +169,12 @@ class RipgrepEngine:
         return b"".join(self._stream(arguments, query, stopper, file))
 
     def _stream(
-        self, arguments: list[str], query: Query, stopper: Stopper, file: IO[bytes] | None = None
+        self,
+        arguments: list[str],
+        query: Query,
+        stopper: Stopper,
+        file: IO[bytes] | None = None,
+        most: int = LARGEST_OUTPUT,
     ) -> Iterator[bytes]:
         """The program's output as it comes; what it has to say beside it is looked at when it has ended."""
         smaller = _SMALLER[0] in arguments
@@ -191,7 +198,8 @@ class RipgrepEngine:
         timer = stopper.watch(process)
         talk = Talk(process, LARGEST_TRACE if stopper.telling or smaller else LARGEST_TALK)
         size = 0
-        most = LARGEST_CONTENT if query.pattern and query.mode == "content" else LARGEST_OUTPUT
+        if query.pattern and query.mode == "content":
+            most = LARGEST_CONTENT
         try:
             assert process.stdout is not None
             while piece := os.read(process.stdout.fileno(), READ_SIZE):
