@@ -156,7 +156,9 @@ class PermissionEngine:
         own: PermissionDecision | None = None
         try:
             if tool.is_read_only and traits.plain and not tool.is_mcp and self._only_reads_matter(mode):
-                own = _decided(await tool.check_permissions(tool_input, context))
+                own = await tool.check_permissions(tool_input, context)
+                if type(own) is not PermissionDecision:
+                    own = _decided(own)
                 if own.behavior is not DENY and not own.bypass_immune:
                     return self._read(tool, tool_input, mode, own)
             call = Call(tool, tool_input, traits, self._layers, self._readings)
@@ -165,7 +167,10 @@ class PermissionEngine:
             if denied is not None:
                 return denied
             if own is None:
-                own = _decided(await tool.check_permissions(tool_input, context))
+                own = await tool.check_permissions(tool_input, context)
+                # The usual type is asked for here: a function more is felt where a thousand calls run at once.
+                if type(own) is not PermissionDecision:
+                    own = _decided(own)
             call.own = own
         except Exception as fault:  # noqa: BLE001 - a check that fails must deny, whatever it raises
             return self._failed(tool, tool_input, fault)

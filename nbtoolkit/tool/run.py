@@ -137,7 +137,9 @@ class ToolCall(Stoppable):
             try:
                 await self._prepare(entry)
                 await self._run(response, entry)
-                self.go_on()
+                # Nearly always nobody cancelled it, and this costs less than a call.
+                if self._task is not None and self._task.cancelling():
+                    self.go_on()
             except BaseException as error:  # noqa: BLE001 - _fail sends on what isn't a result
                 self._fail(error, response)
             ended = ToolResultState.SUCCESS
@@ -312,7 +314,7 @@ class ToolCall(Stoppable):
         response.finish(ended)
         if self._reports is not None:
             self._reports.end()
-        self.mark(ToolCallState.FINISHED)
+        self.block.__dict__["state"] = ToolCallState.FINISHED
         self.stops_no_more()
         entry.seconds = time.perf_counter() - self._began
         own = response.__dict__
@@ -326,9 +328,10 @@ class ToolCall(Stoppable):
             as_sent = self.arguments is None and self.judged is self._sent
             toolkit.log.append(entry, chars=len(self.block.__dict__["input"]) if as_sent else None, again=again)
             self._logged = True
-        for observer in hooks.observers[self._told :]:
-            self._told += 1
-            _tell(observer.ended, self, entry, response)
+        if hooks.observers:
+            for observer in hooks.observers[self._told :]:
+                self._told += 1
+                _tell(observer.ended, self, entry, response)
 
     def mark(self, state: ToolCallState) -> None:
         """Note how far the call has come."""
