@@ -314,7 +314,7 @@ class ToolCall(Stoppable):
         response.finish(ended)
         if self._reports is not None:
             self._reports.end()
-        self.block.__dict__["state"] = ToolCallState.FINISHED
+        self.mark(ToolCallState.FINISHED)
         self.stops_no_more()
         entry.seconds = time.perf_counter() - self._began
         own = response.__dict__
